@@ -222,21 +222,154 @@ inABrowser("acts on tasks and runs", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("img").waitFor();
     await dialog.getByRole("button", { name: "Spread", exact: true }).click();
-    // The notice is shown for some seconds only.
-    const notice = page.getByRole("listitem").filter({ hasText: "2 tasks spread." });
-    const undo = await notice.getByRole("link", { name: "Undo", exact: true }).getAttribute("href");
+    const notice = page.locator(".notices li", { hasText: "2 tasks spread." });
+    // It stays under the pointer.
+    await notice.hover();
     expect((await world.client.get("herd-1")).schedule).toEqual({ ...schedule, jitter: "5m" });
     // A newer change that can be undone is not the one that the notice is about.
     await put("newer", { tags: ["newer"], schedule: { cron: "0 13 1 1 *", timezone: "UTC" } });
     const at = `${new Date().getUTCFullYear() + 1}-01-01T13:00:00Z`;
     await operatorOf(world.client).tasks.spread({ at, jitter: "5m", tag: "newer" });
-    await go(undo ?? "");
-    await dialog.getByText("This concerns 2 tasks:").waitFor();
-    await dialog.getByRole("button", { name: "Undo", exact: true }).click();
+    await notice.getByRole("button", { name: "Undo", exact: true }).click();
     await page.getByText("2 tasks restored.").waitFor();
     expect((await world.client.get("herd-1")).schedule).toEqual(schedule);
     expect((await world.client.get("newer")).schedule).toHaveProperty("jitter");
     for (const id of ["herd-1", "herd-2", "newer"]) await world.client.delete(id);
+  });
+
+  test("an act is undone from its notice or by a key, and the notice waits under the pointer and the focus", async () => {
+    await put("by-mistake");
+    const { secret } = await operatorOf(world.client).tokens.create({ name: "undoer", role: "operator" });
+    const { page, go } = await world.as({ secret });
+    const notices = page.locator(".notices li");
+    const notice = (text: string) => notices.filter({ has: page.getByText(text, { exact: true }) });
+    const stored = () => world.client.get("by-mistake");
+    const pause = async () => {
+      await page.getByRole("button", { name: "Pause", exact: true }).click();
+      await page.getByRole("dialog").getByLabel("Note").fill("INC-7");
+      await page.getByRole("dialog").getByRole("button", { name: "Pause", exact: true }).click();
+      await notice("The task is paused.").waitFor();
+    };
+    await page.clock.install();
+    await go("/tasks/q/system/by-mistake");
+    await pause();
+    await notice("The task is paused.").hover();
+    await page.clock.fastForward(60_000);
+    await notice("The task is paused.").getByRole("button", { name: "Undo" }).focus();
+    await page.mouse.move(0, 0);
+    await page.clock.fastForward(60_000);
+    await page.keyboard.press("Enter");
+    await notice("Undone: the task is resumed.").waitFor();
+    expect((await stored()).state).toBe("scheduled");
+    await pause();
+    await page.getByRole("button", { name: "Resume", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume", exact: true }).click();
+    await notice("The task is resumed.").waitFor();
+    await page.keyboard.press("u");
+    await notice("Undone: the task is paused.").waitFor();
+    expect((await stored()).paused).toMatchObject({ note: "INC-7" });
+    await page.clock.fastForward(11_000);
+    await notices.first().waitFor({ state: "detached" });
+    // A change of another comes between: the undo leaves it alone.
+    const admin = await world.as("admin");
+    await admin.go("/tasks/q/system/by-mistake/edit");
+    await admin.page.getByLabel("Description").fill("wrong");
+    await admin.page.getByRole("button", { name: "Save" }).click();
+    const saved = admin.page.locator(".notices li", { hasText: "The change is stored." });
+    await saved.hover();
+    const undo = saved.getByRole("button", { name: "Undo" });
+    await undo.waitFor();
+    await put("by-mistake", { description: "another's" });
+    await undo.click();
+    await admin.page.locator(".notices li", { hasText: "Not undone: " }).waitFor();
+    expect((await stored()).description).toBe("another's");
+    await world.client.delete("by-mistake");
+  });
+
+  test("deleted tasks are a list, and come back after their times are shown, or by an undo", async () => {
+    const ids = ["gone-1", "gone-2"];
+    for (const id of ids) await put(id, { tags: ["gone"], description: "as it was" });
+    const { page, go } = await world.as("admin");
+    const dialog = page.getByRole("dialog");
+    await go("/tasks?tag=gone");
+    await page.getByRole("checkbox", { name: "Select the tasks shown" }).check();
+    await page.locator(".bulk").getByRole("button", { name: "Delete" }).click();
+    await dialog.getByLabel("Yes, with their runs and skips").check();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    const notice = page.locator(".notices li", { hasText: "2 tasks deleted." });
+    await notice.hover();
+    await notice.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("2 tasks restored.").waitFor();
+    expect((await world.client.list({ tag: "gone" })).tasks).toHaveLength(2);
+    for (const id of ids) await world.client.delete(id);
+    await go("/tasks?filter=deleted&search=gone-");
+    const row = page.locator("main li", { hasText: "gone-1" });
+    await row.getByText("kept until").waitFor();
+    await row.getByRole("button", { name: "Restore" }).click();
+    await dialog.getByText("as it was").waitFor();
+    expect(await dialog.locator("table.diff td[data-tone=ok] time").count()).toBe(5);
+    await dialog.getByRole("button", { name: "Restore", exact: true }).click();
+    await page.getByText("The task is restored.").waitFor();
+    await row.waitFor({ state: "detached" });
+    expect(await page.locator("main li", { hasText: "gone-2" }).count()).toBe(1);
+    expect(await world.client.get("gone-1")).toMatchObject({ description: "as it was", tags: ["gone"] });
+    await world.client.delete("gone-1");
+  });
+
+  test("a field of a selection is edited after old and new are shown for each task, or of none", async () => {
+    await put("edit-1", { tags: ["edits"], schedule: { cron: "0 4 * * *", timezone: "UTC" } });
+    await put("edit-2", { tags: ["edits"], schedule: { every: "1h" } });
+    const { page, go } = await world.as("admin");
+    const dialog = page.getByRole("dialog");
+    await go("/tasks?tag=edits");
+    await page.getByRole("checkbox", { name: "Select the tasks shown" }).check();
+    await page.locator(".bulk").getByRole("button", { name: "Edit" }).click();
+    const save = dialog.getByRole("button", { name: "Save" });
+    await dialog.getByRole("textbox", { name: "Cron expression" }).fill("nonsense");
+    await dialog.locator(".field:has(input[aria-invalid=true]) .refusal").waitFor();
+    await dialog.getByRole("textbox", { name: "Cron expression" }).fill("0 5 * * *");
+    await dialog.getByText("1 task refused:").waitFor();
+    await dialog.getByText(/^edit-2: schedule/).waitFor();
+    expect(await save.isDisabled()).toBe(true);
+    await dialog.getByRole("combobox").first().selectOption("If a run is still going on");
+    await dialog.getByRole("combobox").nth(1).selectOption("run both");
+    await dialog.getByText("This concerns 2 tasks:").waitFor();
+    expect(await dialog.locator("table.stacks tbody tr").allTextContents()).toEqual(
+      ["edit-1", "edit-2"].map((id) => expect.stringMatching(new RegExp(`^${id}.*"skip".*"allow".*`))),
+    );
+    await save.click();
+    const notice = page.locator(".notices li", { hasText: "2 tasks changed." });
+    await notice.hover();
+    const overlaps = async () =>
+      (await world.client.list({ tag: "edits" })).tasks.map(({ overlap }) => overlap);
+    expect(await overlaps()).toEqual(["allow", "allow"]);
+    await notice.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("2 tasks restored.").waitFor();
+    expect(await overlaps()).toEqual(["skip", "skip"]);
+    for (const id of ["edit-1", "edit-2"]) await world.client.delete(id);
+  });
+
+  test("the runs under way that a filter shows are cancelled, and no others", async () => {
+    const ids = ["end-1", "end-2", "stays"];
+    for (const id of ids) {
+      await put(id, { type: "slow" });
+      await world.client.trigger(id);
+      await eventually(async () => (await world.client.get(id)).openRuns?.running === 1);
+    }
+    const { page, go } = await world.as("operator");
+    const dialog = page.getByRole("dialog");
+    await go("/runs?text=end-");
+    await page.getByRole("button", { name: "Cancel these 2 runs" }).click();
+    await dialog.getByText("This ends 2 runs of 2 tasks:").waitFor();
+    await dialog.getByRole("button", { name: "Cancel them" }).click();
+    const notice = page.locator(".notices li", { hasText: "2 runs were asked to end." });
+    await notice.waitFor();
+    expect(await notice.getByRole("button", { name: "Undo" }).count()).toBe(0);
+    for (const id of ["end-1", "end-2"]) await settled(id);
+    expect((await world.client.get("stays")).openRuns?.running).toBe(1);
+    await world.client.runs.cancel((await world.client.runs.list("stays"))[0]!.id);
+    await settled("stays");
+    for (const id of ids) await world.client.delete(id);
   });
 
   test("a plan counts the occurrences that paused tasks owe, and runs them at a rate", async () => {

@@ -1,3 +1,4 @@
+import type { OperationName } from "@carillon/ops";
 import { counted } from "./words-count.js";
 
 /** Texts of changes to tasks: edit, and many at once. */
@@ -63,9 +64,63 @@ export const editWords = {
       trigger: (n: number) => `${counted(n, "task", "tasks")} triggered.`,
       tag: (n: number) => `${counted(n, "task", "tasks")} changed.`,
       spread: (n: number) => `${counted(n, "task", "tasks")} spread.`,
+      edit: (n: number) => `${counted(n, "task", "tasks")} changed.`,
       undo: (n: number) => `${counted(n, "task", "tasks")} restored.`,
       delete: (n: number) => `${counted(n, "task", "tasks")} deleted.`,
+      cancel: (n: number) => `${counted(n, "run was", "runs were")} asked to end.`,
     },
     tags: { add: "Tags to add", remove: "Tags to remove" },
+    edit: {
+      verb: "Edit",
+      title: "Edit these tasks",
+      what: "Change",
+      whats: {
+        cron: "Cron expression",
+        schedule: "The whole schedule",
+        timezone: "Time zone",
+        calendar: "Not on the days of a shared calendar",
+        overlap: "If a run is still going on",
+        catchUp: "Times that passed while nothing ran",
+        retries: "Attempts of a run",
+        timeLimit: "Time limit",
+        payload: "A field of the payload",
+        other: "Another field",
+      },
+      hints: {
+        cron: "For example 0 9 * * 1-5. Zone, exceptions and limits of each task stay.",
+        timezone: "For example Europe/Berlin.",
+        calendar: "Each task keeps its other exceptions.",
+        retries: "For example 3.",
+        timeLimit: "For example 10m.",
+        payload: "For example region, or customer.name.",
+        other: "As in the JSON of a task: priority, or schedule.jitter.",
+        value: "JSON, or else text.",
+      },
+      path: "Field",
+      value: "Value",
+      whole: "It replaces the schedule of each task, with its exceptions and limits.",
+      owner:
+        "Id, owner and queue are a task's name and cannot be edited: duplicate a task for another owner.",
+      columns: ["Task", "Field", "Before", "After", "Next before", "Next after"],
+      none: "The change does not fit all of them, so none is changed:",
+    },
+  },
+  /** What an undo did: to one thing; or to many tasks, by its verb. */
+  undone: {
+    one: {
+      "tasks.pause": "Undone: the task is paused.",
+      "tasks.resume": "Undone: the task is resumed.",
+      "tasks.restore": "Undone: its definition is back.",
+      "tasks.delete": "Undone: the task is deleted.",
+      "freezes.put": "Undone: the freeze holds.",
+      "freezes.delete": "Undone: the freeze is lifted.",
+      "silences.put": "Undone: the silence holds.",
+      "silences.delete": "Undone: the silence is lifted.",
+      "queues.pause": "Undone: the queue is paused.",
+      "queues.resume": "Undone: the queue is resumed.",
+    } as Partial<Record<OperationName, string>>,
+    many: { "tasks.pauseMany": "pause", "tasks.resumeMany": "resume" } as Partial<
+      Record<OperationName, "pause" | "resume">
+    >,
   },
 };

@@ -111,6 +111,13 @@ export const opsWords = {
     running: (n: number) => (n === 1 ? "1 runs and goes on" : `${n.toLocaleString("en")} run and go on`),
     again: (n: number) =>
       n === 0 ? "This would run nothing again." : `Runs ${counted(n, "run", "runs")} again`,
+    tasks: (n: number) =>
+      n === 0 ? "This would change no task." : `This concerns ${counted(n, "task", "tasks")}:`,
+    runs: (n: number, tasks: number) =>
+      n === 0
+        ? "No run would end: none is open."
+        : `This ends ${counted(n, "run", "runs")} of ${counted(tasks, "task", "tasks")}:`,
+    others: (n: number) => `and ${counted(n, "other", "others")}`,
     refused: (n: number, why: string) => `${counted(n, "task", "tasks")} refused: ${why}`,
   },
   freezes: {

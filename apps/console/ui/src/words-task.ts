@@ -113,6 +113,12 @@ export const taskWords = {
   },
   runs_: {
     title: "Runs",
+    running: "Running",
+    runningOf: "Running, of this filter",
+    cancel: (n: number) => (n === 1 ? "Cancel this run" : `Cancel these ${n.toLocaleString("en")} runs`),
+    cancelThem: "Cancel them",
+    cancelText: "Each run is asked to end. One that has ended meanwhile is left out. This cannot be undone.",
+    cut: (most: number) => `These are the ${most} that run longest: there may be more.`,
     chips: {
       ...{ all: "All", failed: "Failed", succeeded: "Succeeded", others: "Cancelled, dropped" },
       backfills: "Backfills",

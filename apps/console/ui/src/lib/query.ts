@@ -102,8 +102,8 @@ type Paged = {
   [Name in OperationName]: AnswerTo<Name> extends { cursor?: string | undefined } ? Name : never;
 }[OperationName];
 
-/** Reads a list page by page. */
-export function usePages<Name extends Paged>(name: Name, input: InputTo<Name>) {
+/** Reads a list page by page. @param input undefined: not asked */
+export function usePages<Name extends Paged>(name: Name, input: InputTo<Name> | undefined) {
   const result = useInfiniteQuery({
     queryKey: [name, input, "pages"],
     queryFn: ({ pageParam, signal }) =>
@@ -111,6 +111,7 @@ export function usePages<Name extends Paged>(name: Name, input: InputTo<Name>) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => (last as { cursor?: string }).cursor,
     placeholderData: keepPreviousData,
+    enabled: input !== undefined,
   });
   const answer = useAnswer(result, input);
   const { fetchNextPage, isFetchingNextPage } = result;

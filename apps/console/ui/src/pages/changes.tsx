@@ -1,12 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
-import { useMe } from "../lib/me.js";
 import { usePages } from "../lib/query.js";
-import { Ask, AskButton } from "../parts/ask.js";
+import { doneToMany } from "../lib/undo.js";
+import { AskButton } from "../parts/ask.js";
 import { FieldTable, labelOf } from "../parts/changed.js";
 import { Filters } from "../parts/filters.js";
-import { notifyOfMany } from "../parts/notices.js";
 import { Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
@@ -27,20 +26,18 @@ const UNDO = {
   title: w.undo,
   act: w.undo,
   shows: "first",
-  onDone: (done: AnswerTo<"changes.undo">) => notifyOfMany("undo", done),
+  onDone: (done: AnswerTo<"changes.undo">) => doneToMany("undo", done),
   children: (
     <p>
-      Each of these tasks gets its former definition again. Those that were changed since are left as they
-      are.
+      Each of these tasks gets its former definition again; deleted ones come back without their runs. Those
+      that were changed since are left as they are.
     </p>
   ),
 } as const;
 
 /** Changes with their authors, newest first. */
 export default function Changes() {
-  const [params, setParams] = useSearchParams();
-  const undo = params.get("undo");
-  const { define } = useMe();
+  const [params] = useSearchParams();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
   const to = Number(params.get("to")) || undefined;
   const pages = usePages("changes.list", { ...given, to, limit: 50 });
@@ -70,21 +67,6 @@ export default function Changes() {
           )}
         </Loaded>
       </Panel>
-      {define && undo ? (
-        <Ask
-          {...UNDO}
-          given={{ id: undo }}
-          onClose={() =>
-            setParams(
-              (now) => {
-                now.delete("undo");
-                return now;
-              },
-              { replace: true },
-            )
-          }
-        />
-      ) : null}
     </>
   );
 }

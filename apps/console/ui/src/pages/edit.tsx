@@ -6,6 +6,7 @@ import { type Draft, definitionOf, joined, pick } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
+import { done, formerOf } from "../lib/undo.js";
 import { forget } from "../lib/unsaved.js";
 import { FieldTable, labelOf } from "../parts/changed.js";
 import { Form } from "../parts/form.js";
@@ -77,11 +78,11 @@ function Editor({ latest, begun }: { latest?: Task; begun: Draft }) {
     },
     {
       quiet: true,
-      onDone: ({ task, outcome, warnings }) => {
-        notify("ok", w.done[outcome]);
-        for (const { message } of warnings) notify("warn", message);
+      onDone: async (put) => {
         forget();
-        navigate(taskPath(task));
+        navigate(taskPath(put.task));
+        for (const { message } of put.warnings) notify("warn", message);
+        done(w.done[put.outcome], await formerOf(put));
       },
     },
   );

@@ -6,9 +6,10 @@ import { type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { labelOf } from "../lib/forms.js";
 import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
+import { pauseOf } from "../lib/undo.js";
 import { AskButton } from "../parts/ask.js";
 import { Button } from "../parts/button.js";
-import { FreezeTime, NewFreeze } from "../parts/freeze.js";
+import { again, FreezeTime, NewFreeze } from "../parts/freeze.js";
 import { Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
@@ -114,7 +115,7 @@ function useHolds() {
         },
         when: <FreezeTime freeze={freeze} />,
         lift: (
-          <Lift of={scopeText(freeze)} does="freezes.delete" given={{ id: freeze.id }}>
+          <Lift of={scopeText(freeze)} does="freezes.delete" given={{ id: freeze.id }} undo={again(freeze)}>
             <p>
               Schedules go on with their next time. Single times, retries and backfills that were held go on
               now.
@@ -128,7 +129,14 @@ function useHolds() {
           : {
               ...{ kind: "queue" as const, what: name, by: paused.by, note: paused.note },
               when: paused.at !== undefined && <Since at={paused.at} />,
-              lift: <Lift of={name} does="queues.resume" given={{ queue: name }} />,
+              lift: (
+                <Lift
+                  of={name}
+                  does="queues.resume"
+                  given={{ queue: name }}
+                  undo={{ operation: "queues.pause", input: { queue: name, note: paused.note } }}
+                />
+              ),
             },
       ),
       ...silences.data.silences.map(({ id, all, until, untilGone, by, note, created: _, ...scope }) => {
@@ -141,7 +149,17 @@ function useHolds() {
               {words.task.until} <Time at={until} /> (<Relative at={until} />){untilGone ? " or later" : ""}
             </>
           ),
-          lift: <Lift of={what} does="silences.delete" given={{ id }} />,
+          lift: (
+            <Lift
+              of={what}
+              does="silences.delete"
+              given={{ id }}
+              undo={{
+                operation: "silences.put",
+                input: { ...scope, all, note, until: untilGone ? undefined : until },
+              }}
+            />
+          ),
         };
       }),
       ...paused.data.pages
@@ -154,6 +172,7 @@ function useHolds() {
               of={shortName(task)}
               does="tasks.resume"
               given={refOf(task)}
+              undo={pauseOf(task)}
               fields={["missed"]}
               looks={{ missed: { first: "skip", label: words.task.missed, choices: words.task.missedRules } }}
             />

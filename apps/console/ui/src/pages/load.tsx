@@ -5,11 +5,11 @@ import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
 import { dayOf, startOf, typedTime, useNow, useZone } from "../lib/time.js";
+import { doneToMany } from "../lib/undo.js";
 import { Ask } from "../parts/ask.js";
 import { Button } from "../parts/button.js";
 import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
-import { notifyOfMany } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -197,7 +197,7 @@ function Steps({ steps, filter }: { steps: readonly BusyStep[]; filter: Filter }
             },
           }}
           shows="first"
-          onDone={(done) => notifyOfMany("spread", done)}
+          onDone={(done) => doneToMany("spread", done)}
           onClose={() => setHerd(undefined)}
         />
       )}

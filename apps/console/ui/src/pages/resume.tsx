@@ -5,11 +5,12 @@ import { Link, useSearchParams } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
+import { doneToMany } from "../lib/undo.js";
 import { Button } from "../parts/button.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
 import { Form } from "../parts/form.js";
-import { notify, notifyOfMany } from "../parts/notices.js";
+import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -191,13 +192,13 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
           does="tasks.resumeMany"
           input={{ ...scope, missed, ...(paced ? { perMinute } : {}) }}
           onDone={(done) => {
-            notifyOfMany("resume", done);
+            doneToMany("resume", done);
             const { count = 0, batches: [batch] = [] } = done.replayed ?? {};
             if (count > 0)
               notify(
                 "ok",
                 `Another resume let ${counted(count, "task", "tasks")} go on: its backfills run what they owed.`,
-                ["Show them", `/runs?filter=backfills&batch=${batch}`],
+                { next: ["Show them", `/runs?filter=backfills&batch=${batch}`] },
               );
           }}
           onClose={() => setAsks(false)}

@@ -1,3 +1,4 @@
+import type { InputTo } from "@carillon/ops";
 import { duration, FAILURES } from "@carillon/ops/words";
 import type { Outcome } from "@carillon/sdk";
 import { type ReactNode, useState } from "react";
@@ -8,8 +9,9 @@ import { back } from "../lib/meant.js";
 import { useCall, usePages } from "../lib/query.js";
 import { useSelection } from "../lib/selection.js";
 import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
+import { doneToMany } from "../lib/undo.js";
 import { Button, Chips } from "../parts/button.js";
-import { Check } from "../parts/confirm.js";
+import { Check, Confirm } from "../parts/confirm.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
@@ -96,7 +98,7 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
     <>
       <PageHead title={w.title} />
       <div className="stack">
-        <UnderWay />
+        <UnderWay of={ofRunning(text)} />
         <Panel title="Ended">
           <div className="body inline">
             {chips}
@@ -179,13 +181,51 @@ export function asTexts(range: object, zone: string): Readonly<Record<string, st
   return Object.fromEntries(Object.entries(range).map(([name, at]) => [name, String(typedTime(at, zone))]));
 }
 
-function UnderWay() {
-  const runs = useCall("runs.running", { limit: 50 });
+type Running = Pick<InputTo<"runs.running">, (typeof OF_RUNNING)[number]>;
+const OF_RUNNING = ["task", "owner", "queue", "text"] as const;
+/** Most runs under way that are shown. */
+const MOST_RUNNING = 200;
+
+/** The fields of the filter that runs under way have. */
+function ofRunning(text: Readonly<Record<string, string | undefined>>): Running {
+  return Object.fromEntries(OF_RUNNING.map((name) => [name, text[name]]));
+}
+
+/** Runs under way that match, and the button that cancels exactly those. */
+function UnderWay({ of: filter }: { of: Running }) {
+  const { act } = useMe();
+  const runs = useCall("runs.running", { ...filter, limit: MOST_RUNNING });
+  const [ending, setEnding] = useState<readonly string[]>();
+  const shown = runs.data?.runs ?? [];
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return (
-    <Panel title="Running">
+    <Panel
+      title={isFiltered ? w.runningOf : w.running}
+      end={
+        act && shown.length > 0 ? (
+          <Button look="danger" onClick={() => setEnding(shown.map(({ id }) => id))}>
+            {w.cancel(shown.length)}
+          </Button>
+        ) : null
+      }
+    >
+      {ending === undefined ? null : (
+        <Confirm
+          title={w.cancel(ending.length)}
+          act={w.cancelThem}
+          danger
+          does="runs.cancelMany"
+          input={{ runs: ending }}
+          shows="first"
+          onDone={(done) => doneToMany("cancel", done)}
+          onClose={() => setEnding(undefined)}
+        >
+          <p>{`${ending.length === MOST_RUNNING ? `${w.cut(MOST_RUNNING)} ` : ""}${w.cancelText}`}</p>
+        </Confirm>
+      )}
       <Loaded of={runs}>
         {({ runs }) => (
-          <Rows of={runs} none="Nothing runs at this moment.">
+          <Rows of={runs} none={isFiltered ? "No run under way matches." : "Nothing runs at this moment."}>
             {({ id, task, host, worker, runningMs, usualMs }) => (
               <li key={id}>
                 <Link href={runPath(id)} data-row>

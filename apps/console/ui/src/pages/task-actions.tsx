@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { refOf, runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
+import { pauseOf } from "../lib/undo.js";
 import { Ask } from "../parts/ask.js";
 import { Check } from "../parts/confirm.js";
 import { NewFreeze } from "../parts/freeze.js";
@@ -101,6 +102,7 @@ function Resume({ task, onClose }: Props) {
       fields={["missed"]}
       looks={{ missed: { first: "skip", label: w.missed, hint, choices: w.missedRules } }}
       says={w.resumed}
+      undo={pauseOf(task)}
       onClose={onClose}
     />
   );
@@ -141,6 +143,7 @@ function Delete({ task, onClose }: Props) {
       danger
       does="tasks.delete"
       given={refOf(task)}
+      says="The task is deleted."
       onDone={() => navigate("/tasks")}
       onClose={onClose}
     >

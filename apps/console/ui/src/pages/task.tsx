@@ -6,8 +6,8 @@ import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
 import { namesIn } from "../lib/schedule-form.js";
-import { FrozenNotes } from "../parts/freeze.js";
-import { notify } from "../parts/notices.js";
+import { done, pauseOf } from "../lib/undo.js";
+import { again, FrozenNotes } from "../parts/freeze.js";
 import { ErrorText, Loaded, PageHead } from "../parts/page.js";
 import { TaskBadge } from "../parts/state.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
@@ -53,7 +53,7 @@ export default function TaskPage({ params }: PageProps) {
 function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) => void }) {
   const { act, define } = useMe();
   const resume = useAct(() => call("tasks.resume", refOf(task)), {
-    onDone: () => notify("ok", words.task.resumed),
+    onDone: () => done(words.task.resumed, pauseOf(task)),
   });
   const button = (action: Action, text: string, look = "") => (
     <Button key={action} look={look} onClick={() => onAction(action)}>
@@ -64,15 +64,15 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
   const freeze = useCall("freezes.list", {}).data?.freezes.find(
     ({ id, tasks }) => id === task.display?.freeze && tasks?.length === 1,
   );
-  const lift = useAct((id: string) => call("freezes.delete", { id }), {
-    onDone: () => notify("ok", words.task.resumed),
+  const lift = useAct(({ id }: NonNullable<typeof freeze>) => call("freezes.delete", { id }), {
+    onDone: (_, freeze) => done(words.task.resumed, again(freeze)),
   });
   const missedSomething = task.state === "paused" && task.due !== undefined;
   return (
     <>
       {act ? button("trigger", words.task.trigger) : null}
       {act && task.state === "scheduled" && !freeze ? button("pause", words.task.pause) : null}
-      {act && freeze ? <Button onClick={() => lift.mutate(freeze.id)}>{words.task.resume}</Button> : null}
+      {act && freeze ? <Button onClick={() => lift.mutate(freeze)}>{words.task.resume}</Button> : null}
       {act && task.state === "paused" ? (
         missedSomething ? (
           button("resume", words.task.resume)

@@ -1,15 +1,18 @@
+import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
 import type { Named } from "../lib/api.js";
+import { later } from "../lib/later.js";
 import { useMe } from "../lib/me.js";
+import { doneToMany } from "../lib/undo.js";
 import { wordsIn } from "../lib/values.js";
 import { Button } from "../parts/button.js";
 import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
 import { NewFreeze } from "../parts/freeze.js";
-import { notifyOfMany } from "../parts/notices.js";
 import { words } from "../words.js";
 
 const w = words.bulk;
+const EditMany = later(() => import("./tasks-edit.js"));
 
 /** The tasks that a call names: one by one, or by the filter of the list. */
 export type Target = Readonly<Record<string, unknown>>;
@@ -20,6 +23,8 @@ type Body = Readonly<Record<string, string | undefined>>;
 
 interface Props {
   target: Target;
+  /** One of the selected tasks. */
+  first: Task | undefined;
   /** Description of the selection. */
   text: string;
   /** Selects all tasks that match the filter; absent: they are selected, or cannot be. */
@@ -30,10 +35,11 @@ interface Props {
 }
 
 /** Actions for the selected tasks. */
-export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
+export function BulkBar({ target, first, text, onAll, plan, onClear }: Props) {
   const { act, define } = useMe();
   const [verb, setVerb] = useState<Verb | undefined>();
-  const [isFreezing, setFreezing] = useState(false);
+  const [other, setOther] = useState<"freeze" | "edit">();
+  const close = () => setOther(undefined);
   const named = (target["tasks"] ?? []) as readonly Named[];
   const verbs: Verb[] = [
     ...(act ? (["pause", "resume", "trigger"] as const) : []),
@@ -53,9 +59,11 @@ export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
         </Button>
       ))}
       {act && named.length > 0 ? (
-        <Button onClick={() => setFreezing(true)}>{words.freezes.freeze}</Button>
+        <Button onClick={() => setOther("freeze")}>{words.freezes.freeze}</Button>
       ) : null}
-      {isFreezing ? <NewFreeze tasks={named} onClose={() => setFreezing(false)} /> : null}
+      {define ? <Button onClick={() => setOther("edit")}>{w.edit.verb}</Button> : null}
+      {other === "freeze" ? <NewFreeze tasks={named} onClose={close} /> : null}
+      {other === "edit" ? <EditMany target={target} first={first} onClose={close} onDone={onClear} /> : null}
       <Button look="plain" onClick={onClear}>
         Select none
       </Button>
@@ -107,7 +115,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
       does={name}
       input={{ ...target, ...given }}
       onDone={(done) => {
-        notifyOfMany(verb, done);
+        doneToMany(verb, done);
         onDone();
       }}
       shows={ready && "first"}

@@ -19,6 +19,7 @@ import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { type Column, VirtualTable } from "../parts/vtable.js";
 import { words } from "../words.js";
 import { BulkBar, type Target } from "./tasks-bulk.js";
+import { Deleted } from "./tasks-deleted.js";
 
 type Filter = InputTo<"tasks.list">;
 interface Pages {
@@ -37,12 +38,16 @@ const CHIPS = {
   paused: { state: "paused" },
   scheduled: { state: "scheduled" },
   finished: { state: "finished" },
+  // Another list.
+  deleted: {},
 } as const satisfies Record<string, Filter>;
 type Chip = keyof typeof CHIPS;
 /** Filters that the address keeps. */
 const KEPT = ["search", "owner", "tag", "queue", "set", "sort"] as const satisfies (ConditionName | "sort")[];
 /** Filters in the bar; the owner only for those who see all of them. */
 const FILTERS = ["queue", "owner", "tag"] as const;
+/** Filters of deleted tasks. */
+const OF_DELETED: ReadonlySet<string> = new Set(["queue", "owner"]);
 
 /** All tasks. Filters are in the address, so that it can be sent to a colleague. */
 export default function Tasks() {
@@ -50,14 +55,15 @@ export default function Tasks() {
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
   const filter = { ...kept, ...CHIPS[chip] };
-  const pages = usePages("tasks.list", { ...filter, limit: PAGE });
+  const isDeleted = chip === "deleted";
+  const pages = usePages("tasks.list", isDeleted ? undefined : { ...filter, limit: PAGE });
   const selection = useSelection(filter, rowsOf(pages.data), taskPath);
   const { act, define, wide } = useMe();
   const { queue, owner, tag } = kept;
   const counts = useCall("tasks.counts", kept["set"] === undefined ? { queue, owner, tag } : undefined);
   const counted = (name: Chip) => {
     const { states, ...others } = counts.data ?? {};
-    return { ...states, ...others }[name];
+    return { ...states, ...others, deleted: undefined }[name];
   };
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
   const readMore = useCallback(() => {
@@ -94,18 +100,21 @@ export default function Tasks() {
               onPick={(name) => set("filter", name === "all" ? "" : name)}
             />
           </div>
-          {FILTERS.filter((name) => wide || name !== "owner").map((name) => (
-            <Filter
-              key={name}
-              of={name}
-              label={words.list[name]}
-              value={kept[name] ?? ""}
-              onSet={(to) => set(name, to)}
-            />
-          ))}
+          {FILTERS.filter((name) => (wide || name !== "owner") && (!isDeleted || OF_DELETED.has(name))).map(
+            (name) => (
+              <Filter
+                key={name}
+                of={name}
+                label={words.list[name]}
+                value={kept[name] ?? ""}
+                onSet={(to) => set(name, to)}
+              />
+            ),
+          )}
           <select
             className="input"
             aria-label="Order"
+            hidden={isDeleted}
             value={kept["sort"] ?? "name"}
             onChange={(event) => set("sort", event.target.value === "name" ? "" : event.target.value)}
           >
@@ -116,66 +125,71 @@ export default function Tasks() {
             ))}
           </select>
         </fieldset>
-        <Loaded of={pages}>
-          {(data) => {
-            const rows = rowsOf(data);
-            const unreadable = data.pages.flatMap(({ unreadable = [] }) => unreadable);
-            const left =
-              unreadable.length === 0 ? null : (
-                <p className="note" data-tone="bad">
-                  {unreadable.length === 1
-                    ? "One task cannot be read, see the doctor:"
-                    : `${unreadable.length} tasks cannot be read, see the doctor:`}{" "}
-                  {unreadable.map(shortName).join(", ")}
-                </p>
-              );
-            if (rows.length === 0 && !hasNextPage) {
+        {isDeleted ? (
+          <Deleted of={{ queue, owner, search: kept["search"] }} />
+        ) : (
+          <Loaded of={pages}>
+            {(data) => {
+              const rows = rowsOf(data);
+              const unreadable = data.pages.flatMap(({ unreadable = [] }) => unreadable);
+              const left =
+                unreadable.length === 0 ? null : (
+                  <p className="note" data-tone="bad">
+                    {unreadable.length === 1
+                      ? "One task cannot be read, see the doctor:"
+                      : `${unreadable.length} tasks cannot be read, see the doctor:`}{" "}
+                    {unreadable.map(shortName).join(", ")}
+                  </p>
+                );
+              if (rows.length === 0 && !hasNextPage) {
+                return (
+                  <Empty>
+                    {left}
+                    {isFiltered
+                      ? "No task matches."
+                      : "There are no tasks yet. Put the first one here, or with"}{" "}
+                    {isFiltered ? (
+                      <Link href="/tasks">{words.list.clear}</Link>
+                    ) : (
+                      <code>carillon put FILE</code>
+                    )}
+                  </Empty>
+                );
+              }
               return (
-                <Empty>
+                <>
                   {left}
-                  {isFiltered
-                    ? "No task matches."
-                    : "There are no tasks yet. Put the first one here, or with"}{" "}
-                  {isFiltered ? (
-                    <Link href="/tasks">{words.list.clear}</Link>
-                  ) : (
-                    <code>carillon put FILE</code>
-                  )}
-                </Empty>
-              );
-            }
-            return (
-              <>
-                {left}
-                {selection.rows.length > 0 ? (
-                  <BulkBar
-                    target={targetOf(selection, filter)}
-                    text={
-                      selection.isAll
-                        ? "All that match are selected"
-                        : words.bulk.selected(selection.rows.length)
-                    }
-                    // Without a filter, the server refuses to act on all.
-                    onAll={isFiltered && !selection.isAll ? () => selection.choose(ALL) : undefined}
-                    plan={{ queue, owner, tag }}
-                    onClear={() => selection.choose([])}
+                  {selection.rows.length > 0 ? (
+                    <BulkBar
+                      target={targetOf(selection, filter)}
+                      first={selection.rows[0]}
+                      text={
+                        selection.isAll
+                          ? "All that match are selected"
+                          : words.bulk.selected(selection.rows.length)
+                      }
+                      // Without a filter, the server refuses to act on all.
+                      onAll={isFiltered && !selection.isAll ? () => selection.choose(ALL) : undefined}
+                      plan={{ queue, owner, tag }}
+                      onClear={() => selection.choose([])}
+                    />
+                  ) : null}
+                  <VirtualTable
+                    label="Tasks"
+                    rows={rows}
+                    columns={act ? [selector(selection, rows), ...COLUMNS] : COLUMNS}
+                    rowKey={taskPath}
+                    onEnd={readMore}
                   />
-                ) : null}
-                <VirtualTable
-                  label="Tasks"
-                  rows={rows}
-                  columns={act ? [selector(selection, rows), ...COLUMNS] : COLUMNS}
-                  rowKey={taskPath}
-                  onEnd={readMore}
-                />
-                <p className="soft small" aria-live="polite">
-                  {words.list.shown(rows.length, hasNextPage)}
-                </p>
-                <CopyAs name="tasks.list" input={filter} />
-              </>
-            );
-          }}
-        </Loaded>
+                  <p className="soft small" aria-live="polite">
+                    {words.list.shown(rows.length, hasNextPage)}
+                  </p>
+                  <CopyAs name="tasks.list" input={filter} />
+                </>
+              );
+            }}
+          </Loaded>
+        )}
       </div>
     </>
   );

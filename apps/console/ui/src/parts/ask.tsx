@@ -3,6 +3,7 @@ import { type ReactElement, type ReactNode, useState } from "react";
 import { type FieldOf, type FormField, formOf, labelOf, readField, useMay } from "../lib/forms.js";
 import { useMe } from "../lib/me.js";
 import { useZone } from "../lib/time.js";
+import type { Undo } from "../lib/undo.js";
 import { Button } from "./button.js";
 import { Check, Confirm, Field, Select, TextField, TimeField } from "./confirm.js";
 import { JsonField } from "./json-field.js";
@@ -44,6 +45,8 @@ interface Question<Field extends string, Input, Answer> {
   shows?: "first";
   /** Notice after the action. */
   says?: string;
+  /** Takes the action back, if its input and answer do not tell it. */
+  undo?: Undo;
   onDone?(output: Answer): void;
   /** Error of another action of the dialog. */
   error?: unknown;

@@ -1,4 +1,7 @@
+import type { AnswerTo } from "@carillon/ops";
 import type { Preview } from "@carillon/sdk";
+import { shortName, taskPath } from "../lib/api.js";
+import { isObject, same } from "../lib/values.js";
 import { words } from "../words.js";
 import { Scroll, TableHead } from "./page.js";
 import { Time } from "./time.js";
@@ -30,6 +33,48 @@ export function Changed({ of: { before, after, times } }: { of: Preview }) {
       )}
     </div>
   );
+}
+
+/** Tasks that an edit changes: the fields that differ and the next time of each, old and new. */
+export function Edits({ of }: { of: AnswerTo<"tasks.editMany">["edits"] }) {
+  const { columns } = words.bulk.edit;
+  return (
+    <table className="plain small stacks">
+      <TableHead of={columns} />
+      <tbody>
+        {of.flatMap(({ preview: { before, after, times }, ...task }) =>
+          differing(before, after).map(([path, was, is]) => (
+            <tr key={`${taskPath(task)} ${path}`}>
+              <td className="any">{shortName(task)}</td>
+              <td className="any mono" data-name={columns[1]}>
+                {path}
+              </td>
+              {[was, is].map((value, i) => (
+                <td key={columns[i + 2]} className="any mono" data-name={columns[i + 2]}>
+                  {JSON.stringify(value) ?? words.none}
+                </td>
+              ))}
+              {[times.before, times.after].map(([next], i) => (
+                <td key={columns[i + 4]} data-name={columns[i + 4]}>
+                  {next === undefined ? words.none : <Time at={next.nominal} />}
+                </td>
+              ))}
+            </tr>
+          )),
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+/** The fields that differ, with those of objects by their path: `schedule.cron`. */
+function differing(before: Fields = {}, after: Fields = {}, within = ""): [string, unknown, unknown][] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
+    const [was, is] = [before[name], after[name]];
+    if (same(was, is)) return [];
+    if (isObject(was) && isObject(is)) return differing(was, is, `${within}${name}.`);
+    return [[`${within}${name}`, was, is]];
+  });
 }
 
 type Fields = Readonly<Record<string, unknown>>;

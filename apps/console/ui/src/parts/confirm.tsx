@@ -4,6 +4,7 @@ import { call } from "../lib/api.js";
 import { ahead } from "../lib/meant.js";
 import { useAct } from "../lib/query.js";
 import { fieldTime, useNow, useZone } from "../lib/time.js";
+import { done, type Undo, undoOf } from "../lib/undo.js";
 import { forget } from "../lib/unsaved.js";
 import { words } from "../words.js";
 import { Button, Chips } from "./button.js";
@@ -12,7 +13,6 @@ import { Dialog } from "./dialog.js";
 import { Effect, isNothing, useDry } from "./effect.js";
 import { type FieldPath, Form, useRefusal } from "./form.js";
 import { NameInput } from "./name-input.js";
-import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
 import { Prose } from "./time.js";
 
@@ -31,6 +31,8 @@ interface Props<Name extends OperationName> {
   shows?: boolean | "first";
   /** Notice after the action. */
   says?: string;
+  /** Takes the action back, if its input and answer do not tell it. */
+  undo?: Undo;
   onDone?: (output: AnswerTo<Name>) => void;
   /** Error of another action of the dialog. */
   error?: unknown;
@@ -48,11 +50,11 @@ export function Confirm<Name extends OperationName>(props: Props<Name>) {
   const isMoot = dry.data === undefined ? shows === "first" : isNothing(dry.data);
   const by = useAct(({ does, input }: typeof how) => call(does, input), {
     quiet: true,
-    onDone: (output, { says, onDone }) => {
+    onDone: async (output, { does, input, says, undo, onDone }) => {
       forget();
       onClose();
-      if (says) notify("ok", says);
       onDone?.(output);
+      if (says) done(says, undo ?? (await undoOf(does, input, output)));
     },
   });
   const submit = () => {

@@ -4,7 +4,7 @@ import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useCall, useLater } from "../lib/query.js";
 import { words } from "../words.js";
 import { counted } from "../words-count.js";
-import { Changed } from "./changed.js";
+import { Changed, Edits } from "./changed.js";
 import { Curve } from "./curve.js";
 import { Time } from "./time.js";
 
@@ -16,8 +16,11 @@ interface Answer {
   readonly preview?: AnswerTo<"tasks.restore">["preview"];
   readonly moved?: AnswerTo<"calendars.put">["moved"];
   readonly count?: number;
-  readonly sample?: readonly Named[];
+  /** Of runs. */
+  readonly tasks?: number;
+  readonly sample?: readonly (Named | { readonly run: string; readonly task: Named })[];
   readonly refused?: AnswerTo<"tasks.pauseMany">["refused"];
+  readonly edits?: AnswerTo<"tasks.editMany">["edits"];
   readonly total?: number;
   readonly left?: number;
   readonly curve?: AnswerTo<"tasks.spread">["curve"];
@@ -41,11 +44,11 @@ export function isNothing({ count, total }: Answer): boolean {
 
 /** An effect in numbers, with the tasks that it concerns. */
 export function Effect({ of }: { of: Answer }) {
-  const { holds, preview, moved, count, total, left, until, curve, sample = [], refused } = of;
+  const { holds, preview, moved, count, tasks, total, left, until, curve, sample = [], refused, edits } = of;
   const tone = isNothing(of) || (holds?.warnings.length ?? 0) > 0 ? "warn" : "ok";
   // It has colours of its own.
   if (preview) return <Changed of={preview} />;
-  return (
+  const note = (
     <div className="note" role="status" data-tone={tone}>
       {holds === undefined ? null : <Holds of={holds} />}
       {moved === undefined ? null : <Moved of={moved} />}
@@ -61,18 +64,45 @@ export function Effect({ of }: { of: Answer }) {
       )}
       {count === undefined ? null : (
         <strong>
-          {count === 0 ? "This would change no task." : `This concerns ${counted(count, "task", "tasks")}:`}
+          {edits && refused?.count
+            ? words.bulk.edit.none
+            : tasks === undefined
+              ? w.tasks(count)
+              : w.runs(count, tasks)}
         </strong>
       )}
-      <Sample of={sample} count={count ?? 0} />
+      {edits ? null : <Sample of={sample} count={count ?? 0} />}
       {curve === undefined || count === 0 ? null : <Curve of={curve} />}
       {left ? (
         <span>{`${counted(left, "failure is", "failures are")} left out: succeeded since, under way, or about to be run again.`}</span>
       ) : null}
-      {refused === undefined || refused.count === 0 ? null : (
-        <span>{w.refused(refused.count, refused.sample[0]?.message ?? "")}</span>
-      )}
+      {refused === undefined || refused.count === 0 ? null : <Refused of={refused} />}
     </div>
+  );
+  if (edits === undefined || edits.length === 0) return note;
+  return (
+    <>
+      {note}
+      <Edits of={edits} />
+      {count !== undefined && count > edits.length ? <p>{w.others(count - edits.length)}</p> : null}
+    </>
+  );
+}
+
+function Refused({ of: { count, sample } }: { of: NonNullable<Answer["refused"]> }) {
+  const rest = count - sample.length;
+  return (
+    <>
+      <strong>{`${counted(count, "task", "tasks")} refused:`}</strong>
+      <ul>
+        {sample.map(({ task, message }) => {
+          const name =
+            typeof task === "string" ? task : shortName({ id: task.id, owner: task.owner ?? "system" });
+          return <li key={`${name} ${message}`} className="any">{`${name}: ${message}`}</li>;
+        })}
+        {rest > 0 ? <li>{w.others(rest)}</li> : null}
+      </ul>
+    </>
   );
 }
 
@@ -109,14 +139,14 @@ function Moved({ of: { count, sample } }: { of: NonNullable<Answer["moved"]> }) 
   );
 }
 
-function Sample({ of, count }: { of: readonly Named[]; count: number }) {
+function Sample({ of, count }: { of: NonNullable<Answer["sample"]>; count: number }) {
   if (of.length === 0) return null;
   return (
     <ul className="inline">
-      {of.map((task) => (
-        <li key={taskPath(task)}>{shortName(task)}</li>
+      {of.map((one) => (
+        <li key={"run" in one ? one.run : taskPath(one)}>{shortName("run" in one ? one.task : one)}</li>
       ))}
-      {count > of.length ? <li>{`and ${counted(count - of.length, "other", "others")}`}</li> : null}
+      {count > of.length ? <li>{w.others(count - of.length)}</li> : null}
     </ul>
   );
 }

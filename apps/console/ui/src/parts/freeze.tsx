@@ -8,11 +8,11 @@ import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
 import { type Pattern, withPattern } from "../lib/schedule-form.js";
 import { useZone } from "../lib/time.js";
+import { done, type Undo } from "../lib/undo.js";
 import { words } from "../words.js";
 import { Ask } from "./ask.js";
 import { Button, Chips } from "./button.js";
 import { Days } from "./days.js";
-import { notify } from "./notices.js";
 import { Prose, Relative, Time } from "./time.js";
 
 const w = words.freezes;
@@ -47,12 +47,19 @@ export function FreezeTime({
   );
 }
 
+/** The call that makes a freeze again that was lifted. */
+export function again(freeze: FreezeView): Undo {
+  const { owner, tag, queue, tasks, all, active, from, until, schedule, length, note } = freeze;
+  const when = schedule ? { schedule, for: length } : { until, from: active ? undefined : from };
+  return { operation: "freezes.put", input: { owner, tag, queue, tasks, all, note, ...when } };
+}
+
 /** The freezes that hold a task, or will. */
 export function FrozenNotes({ task }: { task: Task }) {
   const { act } = useMe();
   const { data } = useCall("freezes.list", {});
-  const lift = useAct((id: string) => call("freezes.delete", { id }), {
-    onDone: () => notify("ok", words.held.lifted),
+  const lift = useAct(({ id }: FreezeView) => call("freezes.delete", { id }), {
+    onDone: (_, freeze) => done(words.held.lifted, again(freeze)),
   });
   const its = data?.freezes.filter((one) => covers(one, task)) ?? [];
   return its.map((freeze) => (
@@ -64,7 +71,7 @@ export function FrozenNotes({ task }: { task: Task }) {
         {freeze.note === undefined ? "" : `: ${freeze.note}`}
       </span>{" "}
       {act && freeze.tasks?.length === 1 ? (
-        <Button onClick={() => lift.mutate(freeze.id)}>{words.held.lift}</Button>
+        <Button onClick={() => lift.mutate(freeze)}>{words.held.lift}</Button>
       ) : (
         <Link href="/held">{words.held.title}</Link>
       )}

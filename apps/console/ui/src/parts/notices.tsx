@@ -1,5 +1,6 @@
-import { useSyncExternalStore } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { Link } from "wouter";
+import { useKeys } from "../lib/keys.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
 import type { Tone } from "./state.js";
@@ -10,10 +11,12 @@ interface Notice {
   readonly text: string;
   /** The next step: the text of a link and its address. */
   readonly next?: readonly [text: string, to: string] | undefined;
+  /** Takes back what the notice is about. */
+  readonly undo?: (() => void) | undefined;
 }
 
-/** Time in ms for which a notice of success is shown. Errors stay until they are closed. */
-const SHOWN_MS = 8_000;
+/** Time in ms for which a notice of success is shown, without the time under the pointer or the focus. Errors stay until they are closed. */
+const SHOWN_MS = 10_000;
 let notices: readonly Notice[] = [];
 let nextId = 1;
 const listeners = new Set<() => void>();
@@ -24,32 +27,17 @@ function set(to: readonly Notice[]): void {
 }
 
 /** Shows a text in the corner of the page; screen readers read it out. */
-export function notify(tone: Tone, text: string, next?: Notice["next"]): void {
-  const id = nextId++;
-  set([...notices.slice(-3), { id, tone, text, next }]);
-  if (tone !== "bad") setTimeout(() => close(id), SHOWN_MS);
-}
-
-interface DoneToMany {
-  readonly count: number;
-  /** Id of the change, if it can be undone. */
-  readonly change?: string | undefined;
-  readonly refused: { readonly count: number; readonly sample: readonly { readonly message: string }[] };
-}
-
-/** Tells what became of a change of many tasks. */
-export function notifyOfMany(
-  verb: keyof typeof words.bulk.done,
-  { count, change, refused }: DoneToMany,
-): void {
-  const undo =
-    change === undefined ? undefined : ([words.changes.undo, `/settings/changes?undo=${change}`] as const);
-  notify("ok", words.bulk.done[verb](count), undo);
-  if (refused.count > 0) notify("bad", words.effect.refused(refused.count, refused.sample[0]?.message ?? ""));
+export function notify(tone: Tone, text: string, more: Pick<Notice, "next" | "undo"> = {}): void {
+  set([...notices.slice(-3), { id: nextId++, tone, text, ...more }]);
 }
 
 function close(id: number): void {
   set(notices.filter((notice) => notice.id !== id));
+}
+
+function take({ id, undo }: Notice): void {
+  close(id);
+  undo?.();
 }
 
 export function Notices() {
@@ -60,17 +48,71 @@ export function Notices() {
     },
     () => notices,
   );
+  useKeys({
+    u: () => {
+      const newest = shown.findLast(({ undo }) => undo);
+      if (newest) take(newest);
+    },
+  });
   return (
     <ul className="notices" aria-live="polite">
-      {shown.map(({ id, tone, text, next }) => (
-        <li key={id} className="note" data-tone={tone}>
-          <span>{text}</span>
-          {next === undefined ? null : <Link href={next[1]}>{next[0]}</Link>}
-          <Button look="plain" onClick={() => close(id)}>
-            {words.close}
-          </Button>
-        </li>
+      {shown.map((notice) => (
+        <Shown key={notice.id} notice={notice} />
       ))}
     </ul>
+  );
+}
+
+/** The focus must not be lost with its button. */
+function leave(): void {
+  document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true });
+}
+
+function Shown({ notice }: { notice: Notice }) {
+  const { id, tone, text, next, undo } = notice;
+  const [[pointer, focus], setHeld] = useState([false, false]);
+  const left = useRef(SHOWN_MS);
+  useEffect(() => {
+    if (tone === "bad" || pointer || focus) return;
+    const since = performance.now();
+    const timer = setTimeout(() => close(id), left.current);
+    return () => {
+      clearTimeout(timer);
+      left.current -= performance.now() - since;
+    };
+  }, [id, tone, pointer, focus]);
+  return (
+    <li
+      className="note"
+      data-tone={tone}
+      onPointerEnter={() => setHeld([true, focus])}
+      onPointerLeave={() => setHeld([false, focus])}
+      onFocus={() => setHeld([pointer, true])}
+      onBlur={() => setHeld([pointer, false])}
+    >
+      <span>{text}</span>
+      {next === undefined ? null : <Link href={next[1]}>{next[0]}</Link>}
+      {undo === undefined ? null : (
+        <Button
+          aria-keyshortcuts="u"
+          title={`${words.changes.undo} (u)`}
+          onClick={() => {
+            leave();
+            take(notice);
+          }}
+        >
+          {words.changes.undo}
+        </Button>
+      )}
+      <Button
+        look="plain"
+        onClick={() => {
+          leave();
+          close(id);
+        }}
+      >
+        {words.close}
+      </Button>
+    </li>
   );
 }

@@ -1,0 +1,83 @@
+import { useState } from "react";
+import { Link } from "wouter";
+import { type Named, refOf, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useCall } from "../lib/query.js";
+import { Button } from "../parts/button.js";
+import { Confirm } from "../parts/confirm.js";
+import { CopyAs } from "../parts/copy-as.js";
+import { Loaded, Panel, Rows } from "../parts/page.js";
+import { Relative, Time } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.list.deleted;
+const KEPT_MS = 7 * 86_400_000;
+/** Rows at first, and with each further click. */
+const PAGE = 200;
+
+interface Filter {
+  readonly queue?: string | undefined;
+  readonly owner?: string | undefined;
+  /** A part of the name. */
+  readonly search?: string | undefined;
+}
+
+/** Tasks that were deleted and can be restored, newest first. */
+export function Deleted({ of: { search = "", ...filter } }: { of: Filter }) {
+  const { define } = useMe();
+  const [most, setMost] = useState(PAGE);
+  const [chosen, setChosen] = useState<Named>();
+  const deleted = useCall("deleted.list", filter);
+  return (
+    <Panel title={w.title}>
+      <p className="body soft small">{w.kept}</p>
+      <Loaded of={deleted}>
+        {({ deleted }) => {
+          const rows = deleted.filter(({ task }) =>
+            shortName(task).toLowerCase().includes(search.toLowerCase()),
+          );
+          return (
+            <>
+              <Rows of={rows.slice(0, most)} none={w.none}>
+                {({ task, at }) => (
+                  <li key={taskPath(task)}>
+                    <Link href={taskPath(task)} data-row className="any">
+                      {shortName(task)}
+                    </Link>
+                    <span className="soft">{task.queue}</span>
+                    <span className="end soft">
+                      <Relative at={at} /> · {w.until} <Time at={at + KEPT_MS} />
+                    </span>
+                    {define ? <Button onClick={() => setChosen(task)}>{w.restore}</Button> : null}
+                  </li>
+                )}
+              </Rows>
+              {rows.length > most ? (
+                <p className="body">
+                  <Button look="plain" onClick={() => setMost(most + PAGE)}>
+                    {w.more(rows.length - most)}
+                  </Button>
+                </p>
+              ) : null}
+            </>
+          );
+        }}
+      </Loaded>
+      <div className="body">
+        <CopyAs name="deleted.list" input={filter} />
+      </div>
+      {chosen === undefined ? null : (
+        <Confirm
+          title={w.restoreTitle(shortName(chosen))}
+          act={w.restore}
+          wide
+          does="tasks.restore"
+          input={refOf(chosen)}
+          shows="first"
+          says={w.restored}
+          onClose={() => setChosen(undefined)}
+        />
+      )}
+    </Panel>
+  );
+}
