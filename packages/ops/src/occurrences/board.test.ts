@@ -52,6 +52,17 @@ describe("the board", () => {
     expect(sums(await board({ by: "queue", tag: "old" }), QUEUE)).toEqual({ planned: 11, skipped: 6 });
   });
 
+  it("names the zone of each task whose schedule has one", async () => {
+    await put("there", "failing", { schedule: { cron: "*/10 * * * *", timezone: "Asia/Kolkata" } });
+    await put("anywhere", "failing");
+    await kit.advance("15m");
+    const { rows, runs } = await board();
+    const zones = [["anywhere"], ["there", "Asia/Kolkata"]];
+    expect(rows.map(({ task, timezone }) => [task?.id, timezone].filter(Boolean))).toEqual(zones);
+    const failed = runs.failed.map(({ task, timezone }) => [task.id, timezone].filter(Boolean));
+    expect(failed.sort()).toEqual(zones);
+  });
+
   it("shows an owner's tasks alone to a client that is bound to it", async () => {
     await put("mine", "fine", { owner: "acme" });
     await put("theirs", "failing", { owner: "globex" });

@@ -1,5 +1,12 @@
 import { type Duration, OUTCOMES, SKIP_REASONS, type TaskName } from "@carillon/core";
-import { assertName, displayShape, durationOption, FAILURES, invalid } from "@carillon/core/internal";
+import {
+  assertName,
+  displayShape,
+  durationOption,
+  FAILURES,
+  invalid,
+  scheduleZone,
+} from "@carillon/core/internal";
 import type { Task } from "@carillon/sdk";
 import { roundedInstant, tasksWithStatus } from "@carillon/sdk/internal";
 import type { ShortRun } from "@carillon/store";
@@ -27,9 +34,11 @@ const marks = z.object(
     z.ZodOptional<typeof count>
   >,
 );
+const timezone = z.string().optional().describe("The zone of the task's schedule, if it has one.");
 const runOnBoard = z.object({
   run: z.string(),
   task: taskName,
+  timezone,
   nominal: time,
   outcome: z.enum(OUTCOMES).optional().describe("Missing: it is not over."),
   started: time.optional(),
@@ -50,6 +59,7 @@ const board = z.object({
         name: z.string().describe("The queue, the owner, the tag or `owner/id`; empty: tasks without a tag."),
         task: taskName.optional().describe("If rows are tasks."),
         display: displayShape.optional().describe("What that task does or waits for now."),
+        timezone,
         cells: z.array(marks.extend({ i: count.describe("Number of the cell, from 0.") })),
       }),
     )
@@ -82,6 +92,7 @@ const board = z.object({
   skips: z.array(
     z.object({
       task: taskName,
+      timezone,
       reason: z.enum(SKIP_REASONS),
       ...{ from: time, to: time, at: time },
     }),
@@ -148,10 +159,12 @@ export const boardOf = operation({
     if (by !== "tag") for (const { names } of samples) for (const name of names) grid.rowsOf(name);
     const { rows, hidden } = grid.shown(MOST_ROWS);
     const named = await namedTasks(call, rows);
+    const zones = zonesOf(samples);
+    const inZone = <Of extends OfTask>(of: Of) => ({ ...of, timezone: of.task && zones.get(keyOf(of.task)) });
     const { from, to, step } = range;
     return {
       ...{ now, from, to, step, by, tasks },
-      rows: rows.map((row) => ({ ...row, display: row.task && named.get(keyOf(row.task))?.display })),
+      rows: rows.map((row) => inZone({ ...row, display: row.task && named.get(keyOf(row.task))?.display })),
       hidden: by === "task" ? Math.max(0, tasks - rows.length) : hidden,
       bands: [
         ...freezesOf(call, [...freezes, ...ended], range),
@@ -162,17 +175,35 @@ export const boardOf = operation({
       events: eventsOf(read, past),
       ...grid.charts(),
       sums: { ...grid.sums(), read: runs.length, doubled: doubledOf(runs.map(({ run }) => run)) },
-      runs: listsOf(runs.map(({ run }) => run)),
-      skips: skips.sort((a, b) => b.at - a.at).slice(0, LISTED),
+      runs: listsOf(
+        runs.map(({ run }) => run),
+        inZone,
+      ),
+      skips: skips
+        .sort((a, b) => b.at - a.at)
+        .slice(0, LISTED)
+        .map(inZone),
     };
   },
 });
 
+interface OfTask {
+  readonly task?: TaskName | undefined;
+}
+
+/** Zones of the sampled tasks whose schedules have one. */
+function zonesOf(samples: readonly Sample[]): ReadonlyMap<string, string> {
+  const zones = new Map<string, string>();
+  for (const { queue, timings } of samples)
+    for (const { owner, id, schedule } of timings) {
+      const zone = scheduleZone(schedule);
+      if (zone !== undefined) zones.set(keyOf({ queue, owner, id }), zone);
+    }
+  return zones;
+}
+
 /** The tasks of rows. */
-async function namedTasks(
-  { scope, store }: Call,
-  rows: readonly { readonly task?: TaskName | undefined }[],
-): Promise<Map<string, Task>> {
+async function namedTasks({ scope, store }: Call, rows: readonly OfTask[]): Promise<Map<string, Task>> {
   const names = rows.flatMap(({ task }) => task ?? []);
   const stored = await Promise.all(names.map((name) => store.tasks.get(name).catch(() => undefined)));
   const tasks = await tasksWithStatus(
@@ -230,9 +261,12 @@ function doubledOf(runs: readonly ShortRun[]): number {
   return scheduled.length - new Set(scheduled.map(({ key, task }) => `${task.queue} ${key}`)).size;
 }
 
-function listsOf(runs: readonly ShortRun[]): z.output<typeof board>["runs"] {
+function listsOf(
+  runs: readonly ShortRun[],
+  inZone: <Of extends OfTask>(of: Of) => Of & { timezone: string | undefined },
+): z.output<typeof board>["runs"] {
   const view = ({ id: run, task, nominal, outcome, started, finished, lateMs, waitMs }: ShortRun) => ({
-    ...{ run, task, nominal, outcome, started, finished, lateMs, waitMs },
+    ...inZone({ run, task, nominal, outcome, started, finished, lateMs, waitMs }),
     ...(started !== undefined && finished !== undefined && { durationMs: Math.max(0, finished - started) }),
   });
   const all = runs.map(view).sort((a, b) => (b.finished ?? b.nominal) - (a.finished ?? a.nominal));

@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 import { ownerPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall, useLater } from "../lib/query.js";
-import { useVoice } from "../lib/time.js";
+import { bothTimes, useNow, useZone } from "../lib/time.js";
 import { pagesOf } from "../pages.js";
 import { Dialog } from "../parts/dialog.js";
 import { useSuggestions } from "../parts/name-input.js";
@@ -119,9 +119,11 @@ export default function Palette({ typed, onClose }: { typed: RefObject<string>; 
   );
 }
 
-/** The buttons and links at the head of the page. */
+/** The buttons and links at the head of the page and of what stands beside it, those in menus too. */
 function readActions(): Entry[] {
-  const found = document.querySelectorAll<HTMLElement>("main .page-head :is(a, button:enabled)");
+  const found = document.querySelectorAll<HTMLElement>(
+    "main .page-head :is(a, button:enabled:not([aria-haspopup]))",
+  );
   const does = (element: HTMLElement) => () => {
     element.focus();
     element.click();
@@ -132,7 +134,7 @@ function readActions(): Entry[] {
 /** `isWhole`: the tasks with this text are among them. */
 function useEntries(text: string, actions: readonly Entry[]): { entries: Entry[]; isWhole: boolean } {
   const me = useMe();
-  const { time } = useVoice();
+  const [zone, now] = [useZone(), useNow()];
   const calm = useLater(text);
   const tasks = useCall("tasks.list", calm === "" ? undefined : { search: calm, limit: MOST });
   const found = calm === text ? tasks.data?.tasks : undefined;
@@ -155,7 +157,7 @@ function useEntries(text: string, actions: readonly Entry[]): { entries: Entry[]
     ...(found ?? []).map(
       (task): Entry => ({
         ...{ kind: "task", text: shortName(task), to: taskPath(task) },
-        says: task.display && displayText(task.display, time),
+        says: task.display && displayText(task.display, (at) => bothTimes(at, zone, now, task.timezone)),
       }),
     ),
     ...named("owner", owners, ownerPath),

@@ -203,7 +203,7 @@ function placeText(
   return `${times}: ${cellText(cells.filter((cell) => cell.i === i))}`;
 }
 
-function Name({ row: { name, task, display }, by }: { row: BoardRow; by: BoardData["by"] }) {
+function Name({ row: { name, task, display, timezone }, by }: { row: BoardRow; by: BoardData["by"] }) {
   const text = name === "" ? w.untagged : task?.owner === "system" ? task.id : name;
   const list = by === "owner" ? ownerPath(name) : `/tasks?${by}=${encodeURIComponent(name)}`;
   const href = task ? taskPath(task) : name === "" ? undefined : list;
@@ -218,7 +218,7 @@ function Name({ row: { name, task, display }, by }: { row: BoardRow; by: BoardDa
       )}
       {display === undefined || ["due", "never-due", "over"].includes(display.code) ? null : (
         <span className="cut small">
-          <TaskBadge display={display as Display} />
+          <TaskBadge display={display as Display} timezone={timezone} />
         </span>
       )}
     </div>

@@ -60,7 +60,7 @@ export function Within({
             />
             <Panel title={`Skips (${(sums.skipped + sums.missed).toLocaleString("en")})`}>
               <Rows of={skips} none="Nothing was skipped.">
-                {({ task, reason, from, to }) => (
+                {({ task, timezone, reason, from, to }) => (
                   <Row
                     key={`${taskPath(task)} ${from}`}
                     href={`${taskPath(task)}?explain=${from}`}
@@ -68,11 +68,11 @@ export function Within({
                   >
                     <Badge tone="skip">{reason}</Badge>
                     <span className="end soft">
-                      <Time at={from} />
+                      <Time at={from} own={timezone} />
                       {to === from ? null : (
                         <>
                           {" – "}
-                          <Time at={to} after={from} />
+                          <Time at={to} after={from} own={timezone} />
                         </>
                       )}
                     </span>
@@ -92,12 +92,12 @@ function Runs({ title, of, none }: { title: string; of: readonly OnBoard[]; none
   return (
     <Panel title={title}>
       <Rows of={of} none={none}>
-        {({ run, task, outcome, durationMs, started, nominal }) => (
+        {({ run, task, timezone, outcome, durationMs, started, nominal }) => (
           <Row key={run} href={runPath(run)} name={shortName(task)}>
             <RunBadge run={{ state: started === undefined ? "queued" : "running", outcome }} />
             {durationMs === undefined ? null : <span>{duration(durationMs)}</span>}
             <span className="end soft">
-              <Time at={started ?? nominal} />
+              <Time at={started ?? nominal} own={timezone} />
             </span>
           </Row>
         )}
