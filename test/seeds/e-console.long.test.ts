@@ -1,8 +1,9 @@
+import { operatorOf } from "@carillon/ops";
 import { defineTask } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { carillon } from "../../apps/cli/test/helpers.js";
-import { startWorld, type World } from "../../apps/console/test/e2e/world.js";
+import { startWorld, type Visit, type World } from "../../apps/console/test/e2e/world.js";
 import { gate } from "../helpers.js";
 import { anything, PATIENCE } from "./harness.js";
 
@@ -81,7 +82,7 @@ describe("E18 failed items come first on the page of their run", () => {
     broken = false;
     await items.getByRole("button", { name: "Do the failed ones again" }).click();
     await page.waitForURL((url) => !decodeURIComponent(url.pathname).includes(run));
-    await page.locator("main h1 + .badge", { hasText: "succeeded" }).waitFor();
+    await page.locator("main h1 + *", { hasText: "succeeded" }).waitFor();
     await items.getByText("0 of 1 failed").waitFor();
     expect(await items.getByRole("button", { name: "Do the failed ones again" }).count()).toBe(0);
   });
@@ -117,5 +118,37 @@ describe("E19 a run with nothing to do is seen", () => {
     await world.client.put({ id: "none", queue: "q", type: "ok", schedule: { every: "365d" } });
     await final(await trigger("none"));
     expect(await world.client.get("none")).not.toHaveProperty("lastChecked");
+  });
+});
+
+describe("E26 support goes through a customer's runs by keyboard", () => {
+  it("a read-only token: each run stands beside the list with its error, and its address shows the same to others", async () => {
+    const ids = ["first", "second"];
+    for (const id of ids) {
+      await world.client.put({ owner: "acme", id, queue: "q", type: "bad", schedule: { every: "365d" } });
+      await final(await trigger(`acme/${id}`));
+    }
+    const { tokens } = operatorOf(world.client);
+    const support = await tokens.create({ name: "support", role: "viewer", owners: ["acme"] });
+    const { page, go } = await world.as(support);
+    await go("/runs");
+    await eventually(
+      async () => expect(await page.getByRole("link", { name: /^acme\/\w+$/ }).count()).toBe(2),
+      PATIENCE,
+    );
+    const beside = ({ page }: Pick<Visit, "page">) => page.getByRole("region", { name: "The chosen row" });
+    for (const id of ids.toReversed()) {
+      await page.keyboard.press("j");
+      await beside({ page })
+        .getByRole("heading", { name: `Run of acme/${id}`, exact: true })
+        .waitFor();
+      await beside({ page }).getByText("the disk", { exact: false }).first().waitFor();
+    }
+    await page.keyboard.press("r");
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    const { pathname, hash } = new URL(page.url());
+    const colleague = await world.as(support, "again");
+    await colleague.go(pathname + hash);
+    await beside(colleague).getByRole("heading", { name: "Run of acme/first", exact: true }).waitFor();
   });
 });

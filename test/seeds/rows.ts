@@ -129,6 +129,7 @@ const inPortal: typeof docspell = [
     "E25",
     "a field of many tasks is changed at once or of none, with each one's old and new times, and taken back",
   ],
+  ["E26", "support goes through a customer's runs by keyboard, each beside the list, and sends its address"],
 ];
 
 const of =

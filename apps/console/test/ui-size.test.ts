@@ -7,6 +7,8 @@ import { expect, test } from "vitest";
 const FOLDER = new URL("../dist/ui/", import.meta.url);
 const ZIPPED = { first: 130_000, all: 250_000, font: 60_000 };
 
+const STYLES = new URL("../ui/src/styles/", import.meta.url);
+
 const read = (file: string) => readFileSync(new URL(file, FOLDER));
 const sizeOf = (files: readonly string[]) =>
   files.reduce((sum, file) => sum + gzipSync(read(file)).length, 0);
@@ -25,6 +27,14 @@ test("the pages stay small", () => {
   expect(sizeOf(["index.html", ...(all as string[])])).toBeLessThan(ZIPPED.all);
   expect(fonts).toHaveLength(1);
   expect(sizeOf(fonts as string[])).toBeLessThan(ZIPPED.font);
+});
+
+test("colours, sizes of texts, and lengths in px are tokens", () => {
+  const literal = /#[\da-f]{3,8}\b|\brgb\(|\bfont-(?:size|weight): [\d.]|\b(?!0px|1px)[\d.]+px\b/i;
+  const files = readdirSync(STYLES).filter((name) => name !== "tokens.css");
+  const lines = files.flatMap((name) => readFileSync(new URL(name, STYLES), "utf8").split("\n"));
+  expect(lines.length).toBeGreaterThan(500);
+  expect(lines.filter((line) => literal.test(line))).toEqual([]);
 });
 
 test("nothing is loaded from elsewhere, and no style or script is inline", () => {

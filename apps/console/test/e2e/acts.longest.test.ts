@@ -2,6 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { expect, test } from "vitest";
 import { inABrowser, put, settled, world } from "./furnished.js";
+import { pick } from "./world.js";
 
 inABrowser("acts on tasks and runs", () => {
   test("a skipped occurrence says why", async () => {
@@ -52,7 +53,7 @@ inABrowser("acts on tasks and runs", () => {
   test("a task is paused with a note; many are resumed with their missed occurrences", async () => {
     const { page, go } = await world.as("operator");
     await go("/tasks/q/system/fine");
-    await page.getByRole("button", { name: "Pause" }).click();
+    await pick(page, "Pause");
     const dialog = page.getByRole("dialog");
     // The first field has the focus.
     await dialog.locator("input:focus").fill("the e2e says so");
@@ -105,7 +106,7 @@ inABrowser("acts on tasks and runs", () => {
     await put("past", { schedule: { every: "1m" }, overlap: "allow" });
     const { page, go } = await world.as("operator");
     await go("/tasks/q/system/past");
-    await page.getByRole("button", { name: "Backfill" }).click();
+    await pick(page, "Backfill");
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("From", { exact: false }).fill("2024-01-01T00:00");
     await dialog.getByLabel("To, included", { exact: false }).fill("2024-01-01T00:04");

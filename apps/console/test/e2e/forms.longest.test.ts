@@ -2,7 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { expect, test } from "vitest";
 import { inABrowser, put, world } from "./furnished.js";
-import { asked, staying, titleOf } from "./world.js";
+import { asked, pick, staying, titleOf } from "./world.js";
 
 inABrowser("forms", () => {
   test("a calendar task is put with a preview, and fires", async () => {
@@ -17,7 +17,7 @@ inABrowser("forms", () => {
     expect(await page.locator("table tbody tr").count()).toBe(10);
     await page.getByRole("button", { name: "Save" }).click();
     await titleOf(page, "made-here").waitFor();
-    await page.locator("main .rows .badge", { hasText: "succeeded" }).first().waitFor();
+    await page.locator("main .rows li", { hasText: "succeeded" }).first().waitFor();
     await world.client.delete("made-here");
   });
 
@@ -25,7 +25,7 @@ inABrowser("forms", () => {
     await put("mine", { payload: { day: 1 }, tags: ["copied"], description: "one of many" });
     const { page, go } = await world.as("admin");
     await go("/tasks/q/system/mine");
-    await page.getByRole("link", { name: "Duplicate" }).click();
+    await pick(page, "Duplicate");
     await page.getByLabel("Id").fill("yours");
     await page.getByLabel("Owner").fill("acme");
     await page.getByRole("button", { name: "Save" }).click();
@@ -192,7 +192,7 @@ inABrowser("forms", () => {
     const stay = () => staying.add(page);
     asked.length = 0;
     await go("/tasks/q/system/fine");
-    await page.getByRole("link", { name: "Edit", exact: true }).click();
+    await pick(page, "Edit");
     await page.getByLabel("Description").fill("half of a");
     stay();
     await page.getByRole("link", { name: "Runs", exact: true }).click();

@@ -11,6 +11,7 @@ const PAGES = {
   now: "/",
   tasks: "/tasks",
   task: "/tasks/q/system/fails",
+  beside: "/tasks#/tasks/q/system/fails",
   // The runs of the backfill, which are in the past.
   durations: `/tasks/q/system/past?from=${Date.UTC(2023, 11, 31)}&to=${Date.UTC(2024, 0, 2)}`,
   set: "/tasks/q/system/in-set",

@@ -45,7 +45,7 @@ describe.skipIf(!binary)("an open page while the console", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Run now" }).click();
     await dialog.getByText(AWAY).waitFor();
-    await page.locator("main > .note", { hasText: AWAY }).waitFor();
+    await page.locator("main .note", { hasText: AWAY }).waitFor();
     expect(await page.locator("main").getByText(AWAY).count()).toBe(1);
     await front.start();
     await dialog.getByRole("button", { name: "Run now" }).click();
@@ -54,7 +54,7 @@ describe.skipIf(!binary)("an open page while the console", () => {
     await page.getByRole("link", { name: "Load", exact: true }).click();
     await titleOf(page, "Load").waitFor();
     await front.start();
-    await page.locator("main > .note", { hasText: AWAY }).waitFor({ state: "detached" });
+    await page.locator("main .note", { hasText: AWAY }).waitFor({ state: "detached" });
     await page.locator("main .loading").first().waitFor({ state: "detached" });
   });
 

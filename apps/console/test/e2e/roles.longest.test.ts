@@ -55,8 +55,9 @@ inABrowser("roles and tokens", () => {
     expect(answer.status()).toBe(403);
     const operator = await world.as("operator");
     await operator.go("/tasks/q/system/fine");
-    expect(await operator.page.getByRole("button", { name: "Delete" }).count()).toBe(0);
-    expect(await operator.page.getByRole("button", { name: "Pause" }).count()).toBe(1);
+    await operator.page.getByRole("button", { name: "More to do" }).click();
+    const offers = operator.page.getByRole("menuitem");
+    expect(await offers.allTextContents()).toEqual(["Pause", "Freeze", "Backfill"]);
   });
 
   test("a token of two owners sees the load and the changes of one of them, and no other tasks", async () => {

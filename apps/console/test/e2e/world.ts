@@ -142,6 +142,12 @@ export const staying = new Set<Page>();
 export const titleOf = (page: Page, name: string) =>
   page.getByRole("heading", { name, exact: true, level: 1 });
 
+/** Opens the menu of the page, and picks an item. */
+export async function pick(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("menuitem", { name, exact: true }).click();
+}
+
 async function visit(browser: Browser, url: string, token: string): Promise<Visit> {
   const context = await browser.newContext({ timezoneId: "UTC", reducedMotion: "reduce" });
   await context.exposeFunction("reportViolation", (what: string) => void problems.push(what));

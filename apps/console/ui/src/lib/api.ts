@@ -1,7 +1,7 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
-import { useSyncExternalStore } from "react";
 import { words } from "../words.js";
 import { inPath, type Query, type Route, requestOf, searchOf } from "./request.js";
+import { store } from "./store.js";
 import { hasUnsaved } from "./unsaved.js";
 
 declare const OPERATION_ROUTES: Readonly<Record<OperationName, Route>>;
@@ -40,30 +40,15 @@ export interface Sent {
 }
 
 type Contact = "ok" | "unreachable" | "signedOut";
-let contact: Contact = "ok";
-const listeners = new Set<() => void>();
-
-function setContact(to: Contact): void {
-  if (to === contact) return;
-  contact = to;
-  for (const listener of listeners) listener();
-}
+const contact = store<Contact>("ok");
 
 /** The stream of events is open: the console answers. */
 export function reached(): void {
-  if (contact === "unreachable") setContact("ok");
+  if (contact.get() === "unreachable") contact.set("ok");
 }
 
 /** Whether the last call was answered. */
-export function useContact(): Contact {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => contact,
-  );
-}
+export const useContact = contact.useValue;
 
 /** Whether the console answers now. */
 export async function isReachable(): Promise<boolean> {
@@ -71,7 +56,7 @@ export async function isReachable(): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
-  setContact(answers ? "ok" : "unreachable");
+  contact.set(answers ? "ok" : "unreachable");
   return answers;
 }
 
@@ -117,7 +102,7 @@ export async function api<T>(method: string, path: string, sent: Sent = {}): Pro
     body: body === undefined ? null : JSON.stringify(body),
   });
   const signedOut = response.status === 401;
-  setContact(signedOut ? "signedOut" : "ok");
+  contact.set(signedOut ? "signedOut" : "ok");
   // The server answers the page itself with its sign-in form.
   if (signedOut && !hasUnsaved()) location.reload();
   const text = await response.text();
@@ -131,7 +116,7 @@ async function answerTo(address: string, init: RequestInit): Promise<Response> {
     return await fetch(address, init);
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    setContact("unreachable");
+    contact.set("unreachable");
     throw new Unreachable(words.shell.unreachable);
   }
 }

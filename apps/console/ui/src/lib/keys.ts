@@ -52,12 +52,21 @@ export function useTypedAhead(opens: boolean): RefObject<string> {
   return typed;
 }
 
-/** Moves the focus among the rows of a page: the links with `data-row`. */
-export function moveRow(by: 1 | -1): void {
-  const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
-  const at = rows.findIndex(
-    (row) => row === document.activeElement || row.parentElement?.contains(document.activeElement),
+/** Moves the focus among the rows of a page: the links with `data-row`. @returns the row that has it then */
+export function moveRow(by: 1 | -1): HTMLElement | undefined {
+  const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")].filter(
+    (row) => row.closest(".beside") === null,
   );
+  const has = (row: HTMLElement) => (row.closest("li, tr") ?? row).contains(document.activeElement);
+  const focused = rows.findLastIndex(has);
+  const at = focused === -1 ? rows.findIndex((row) => row.ariaCurrent !== null) : focused;
   const next = at === -1 ? (by === 1 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + by));
   rows[next]?.focus();
+  return rows[next];
+}
+
+/** Presses the button that names a key as its own, beside the list if there is one; none of a former answer. */
+export function pressButton(key: string): void {
+  const buttons = [...document.querySelectorAll<HTMLElement>(`main [aria-keyshortcuts="${key}"]`)];
+  buttons.findLast((button) => button.closest("[inert]") === null)?.click();
 }

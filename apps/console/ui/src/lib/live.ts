@@ -3,6 +3,7 @@ import type { LiveEvent } from "@carillon/sdk";
 import type { Query as AnyQuery, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { ApiError, apiAddress, type Named, reached, SHARED, Unreachable } from "./api.js";
+import { store } from "./store.js";
 
 /*
  * Reads shown data again when events of the server say that they changed. Also polls: rarely while events arrive, more
@@ -34,13 +35,7 @@ const STILL: ReadonlySet<string> = new Set<Noun>([
 /** Nouns that the start and the end of a node concern. */
 const OF_NODES: ReadonlySet<string> = new Set<Noun>(["health", "nodes", "workers"]);
 
-let live = false;
-const listeners = new Set<() => void>();
-
-function setLive(to: boolean): void {
-  live = to;
-  for (const listener of listeners) listener();
-}
+const live = store(false);
 
 /** Whether an error says that nothing can be read now: Redis or the console is away. */
 export function failsForAll(error: unknown): boolean {
@@ -61,15 +56,7 @@ export function usePresent(client: QueryClient): boolean {
 }
 
 /** Whether events arrive. */
-export function useLive(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => live,
-  );
-}
+export const useLive = live.useValue;
 
 /** A list with more pages than this is not read again while it is shown. */
 const MOST_PAGES = 3;
@@ -81,7 +68,7 @@ function isDeep({ state }: Query): boolean {
 /** Poll interval of data that events concern. */
 export function pollInterval(query: Query): number | false {
   if (isDeep(query)) return false;
-  return live && !failsForAll(query.state.error) ? POLL_MS.live : POLL_MS.alone;
+  return live.get() && !failsForAll(query.state.error) ? POLL_MS.live : POLL_MS.alone;
 }
 
 type Event = Pick<LiveEvent, "kind"> & { task?: Named; run?: string };
@@ -146,11 +133,11 @@ export function startLive(client: QueryClient): () => void {
     if (source || document.hidden) return;
     source = new EventSource(apiAddress("/events"));
     source.onopen = () => {
-      setLive(true);
+      live.set(true);
       reached();
     };
     source.onerror = () => {
-      setLive(false);
+      live.set(false);
       if (source?.readyState !== EventSource.CLOSED) return;
       source = undefined;
       retry = setTimeout(open, RETRY_MS);
@@ -161,7 +148,7 @@ export function startLive(client: QueryClient): () => void {
   const shut = () => {
     source?.close();
     source = undefined;
-    setLive(false);
+    live.set(false);
   };
   const turn = () => {
     if (document.hidden) return shut();

@@ -1,14 +1,13 @@
 import type { Voice } from "@carillon/ops/words";
-import { useSyncExternalStore } from "react";
 import { bothTimes } from "./clock.js";
+import { kept, store } from "./store.js";
 
 export * from "./clock.js";
 
 /* Formats times that the server computed. The page's clock is the server's: each answer of `/me` sets it. */
 
 let offset = 0;
-let now = Date.now();
-const listeners = new Set<() => void>();
+const now = store(Date.now());
 
 export function setServerTime(serverNow: number): void {
   offset = serverNow - Date.now();
@@ -16,20 +15,12 @@ export function setServerTime(serverNow: number): void {
 }
 
 function tick(): void {
-  now = Math.floor((Date.now() + offset) / 1_000) * 1_000;
-  for (const listener of listeners) listener();
+  now.set(Math.floor((Date.now() + offset) / 1_000) * 1_000);
 }
 setInterval(tick, 1_000);
 
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
 /** The server's time in whole seconds, UTC ms; renders again each second. */
-export function useNow(): number {
-  return useSyncExternalStore(subscribe, () => now);
-}
+export const useNow = now.useValue;
 
 /** Present names of zones that browsers still call by their former ones. */
 const RENAMED: Readonly<Record<string, string>> = {
@@ -42,27 +33,11 @@ const RENAMED: Readonly<Record<string, string>> = {
   "America/Godthab": "America/Nuuk",
 };
 const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-export const LOCAL_ZONE = RENAMED[browserZone] ?? browserZone;
-const ZONE_KEY = "carillon-zone";
-let zone = localStorage.getItem(ZONE_KEY) === "UTC" ? "UTC" : LOCAL_ZONE;
-const zoneListeners = new Set<() => void>();
+const local = RENAMED[browserZone] ?? browserZone;
 
 /** Time zone in which pages show times: the viewer's, or UTC. */
-export function useZone(): string {
-  return useSyncExternalStore(
-    (listener) => {
-      zoneListeners.add(listener);
-      return () => zoneListeners.delete(listener);
-    },
-    () => zone,
-  );
-}
-
-export function setZone(to: string): void {
-  zone = to;
-  localStorage.setItem(ZONE_KEY, to);
-  for (const listener of zoneListeners) listener();
-}
+export const zone = kept("carillon-zone", [local, "UTC"]);
+export const useZone = zone.useValue;
 
 /** How sentences of `@carillon/ops/words` are shown on pages. @param own the zone of the task that they are about */
 export function useVoice(own?: string): Voice {

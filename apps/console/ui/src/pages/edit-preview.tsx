@@ -3,7 +3,7 @@ import { duration } from "@carillon/ops/words";
 import type { TaskInput } from "@carillon/sdk";
 import type { Draft } from "../lib/definition.js";
 import { useCall, useLater } from "../lib/query.js";
-import { LOCAL_ZONE, shortTime, useNow } from "../lib/time.js";
+import { shortTime, useNow, zone } from "../lib/time.js";
 import { Loaded, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Prose } from "../parts/time.js";
 import { words } from "../words.js";
@@ -86,7 +86,7 @@ function unchecked(draft: Draft): TaskInput {
 /** The next times in the task's zone, the viewer's, and UTC. */
 function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
   const now = useNow();
-  const zones = [...new Set([timezone, LOCAL_ZONE, "UTC"])];
+  const zones = [...new Set([timezone, ...zone.choices])];
   return (
     <Scroll label={w.preview}>
       <table className="plain">

@@ -12,6 +12,7 @@ import { CopyAs } from "../parts/copy-as.js";
 import { Filters } from "../parts/filters.js";
 import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { ReplayDialog } from "../parts/replay.js";
+import { RowLink } from "../parts/row-link.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -120,9 +121,15 @@ function Row({
         <Strip of={strip} from={of.from} to={of.to} />
         <strong>{words.runs(runs)}</strong>
       </span>
-      <Link className="wide strong any" href={task ? taskPath(task) : `/errors?${within}`} data-row>
-        {cause ? cause.error || "without a message" : (owner ?? queue ?? (task && shortName(task)))}
-      </Link>
+      {task ? (
+        <RowLink className="wide strong any" href={taskPath(task)}>
+          {shortName(task)}
+        </RowLink>
+      ) : (
+        <Link className="wide strong any" href={`/errors?${within}`} data-row>
+          {cause ? cause.error || "without a message" : (owner ?? queue)}
+        </Link>
+      )}
       <p className="wide inline small">
         <span className="soft">
           {[

@@ -8,7 +8,7 @@ import { Button } from "../parts/button.js";
 import { Loaded, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { counted } from "../words-count.js";
-import { foldedOf, Symptoms } from "./now/truth.js";
+import { foldedOf, Remedy, Symptoms } from "./now/truth.js";
 
 type Finding = AnswerTo<"health.doctor">["findings"][number];
 
@@ -75,7 +75,9 @@ function Found({ of }: { of: Finding }) {
       )}
       <code className="end soft small">{code}</code>
       <p className="wide any">{message}</p>
-      <p className="wide any soft">{remedy}</p>
+      <p className="wide">
+        <Remedy code={code} text={remedy} />
+      </p>
     </>
   );
 }

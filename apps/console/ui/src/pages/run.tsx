@@ -1,14 +1,14 @@
 import { duration, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call, ROOT, refOf, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
 import { useNow } from "../lib/time.js";
-import { AskButton } from "../parts/ask.js";
-import { Button } from "../parts/button.js";
+import { Acts } from "../parts/acts.js";
+import { Ask } from "../parts/ask.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, RunBadge, toneOf } from "../parts/state.js";
@@ -73,22 +73,33 @@ export default function RunPage({ params }: PageProps) {
 function Buttons({ run }: { run: RunDetails }) {
   const { act, bullBoard, traceUrl } = useMe();
   const [, navigate] = useLocation();
+  const [isAsking, setAsking] = useState(false);
   const cancel = useAct(() => call("runs.cancel", { id: run.id }), {
     onDone: ({ changed }) =>
       notify("ok", changed ? "The run was asked to end." : "It was asked to end before."),
   });
   const job = `${ROOT}${bullBoard}queue/${encodeURIComponent(run.task.queue)}/${encodeURIComponent(run.id)}`;
   const trace = traceLink(traceUrl, run);
+  const isFinal = run.state === "final";
   return (
     <>
-      {act && run.state !== "final" && run.cancel === undefined ? (
-        <Button look="danger" onClick={() => cancel.mutate(undefined)}>
-          {w.cancel}
-        </Button>
-      ) : null}
-      {run.state === "final" ? (
-        <AskButton
-          text={w.replay}
+      <Acts
+        of={[
+          act && isFinal && { text: w.replay, does: () => setAsking(true), key: "r" },
+          act &&
+            !isFinal &&
+            run.cancel === undefined && {
+              text: w.cancel,
+              does: () => cancel.mutate(undefined),
+              danger: true,
+            },
+          { text: words.explain.title, does: `${taskPath(run.task)}?explain=${run.nominal}` },
+          bullBoard !== undefined && { text: "Its job in Bull Board", does: job, window: "_self" },
+          trace !== undefined && { text: "Its trace", does: trace, window: "_blank" },
+        ]}
+      />
+      {isAsking ? (
+        <Ask
           title={`Run ${shortName(run.task)} again`}
           act={w.replay}
           does="runs.replay"
@@ -97,27 +108,15 @@ function Buttons({ run }: { run: RunDetails }) {
           onDone={(done) =>
             done.outcome === "queued" ? notify("ok", words.task.waitsForRun) : navigate(runPath(done.run))
           }
+          onClose={() => setAsking(false)}
         >
           <p>
             {run.payload === undefined
               ? "The task runs now, as it is defined now."
               : "The task runs now, with the payload that this run had."}
           </p>
-        </AskButton>
+        </Ask>
       ) : null}
-      <Link className="button" href={`${taskPath(run.task)}?explain=${run.nominal}`}>
-        {words.explain.title}
-      </Link>
-      {bullBoard === undefined ? null : (
-        <a className="button" href={job}>
-          Its job in Bull Board
-        </a>
-      )}
-      {trace === undefined ? null : (
-        <a className="button" href={trace} target="_blank" rel="noreferrer">
-          Its trace
-        </a>
-      )}
     </>
   );
 }

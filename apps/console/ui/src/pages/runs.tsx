@@ -16,6 +16,7 @@ import { CopyAs } from "../parts/copy-as.js";
 import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { ReplayDialog } from "../parts/replay.js";
+import { RowLink } from "../parts/row-link.js";
 import { RunRows } from "../parts/run-rows.js";
 import { words } from "../words.js";
 import { Backfills } from "./backfills.js";
@@ -228,9 +229,7 @@ function UnderWay({ of: filter }: { of: Running }) {
           <Rows of={runs} none={isFiltered ? "No run under way matches." : "Nothing runs at this moment."}>
             {({ id, task, host, worker, runningMs, usualMs }) => (
               <li key={id}>
-                <Link href={runPath(id)} data-row>
-                  {shortName(task)}
-                </Link>
+                <RowLink href={runPath(id)}>{shortName(task)}</RowLink>
                 <span className="soft small">{host ?? worker}</span>
                 <span className="end soft">
                   {duration(runningMs)}

@@ -7,6 +7,7 @@ import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
 import { namesIn } from "../lib/schedule-form.js";
 import { done, pauseOf } from "../lib/undo.js";
+import { Acts } from "../parts/acts.js";
 import { again, FrozenNotes } from "../parts/freeze.js";
 import { ErrorText, Loaded, PageHead } from "../parts/page.js";
 import { TaskBadge } from "../parts/state.js";
@@ -16,7 +17,6 @@ import { type Action, TaskDialog } from "./task-actions.js";
 import { Definition, Figures, Revisions, Runs, Skips, Waiting } from "./task-parts.js";
 import { Track } from "./task-track.js";
 import "./task.css";
-import { Button } from "../parts/button.js";
 
 /** One task: when it runs, why it did or did not, and actions on it. */
 export default function TaskPage({ params }: PageProps) {
@@ -55,11 +55,6 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
   const resume = useAct(() => call("tasks.resume", refOf(task)), {
     onDone: () => done(words.task.resumed, pauseOf(task)),
   });
-  const button = (action: Action, text: string, look = "") => (
-    <Button key={action} look={look} onClick={() => onAction(action)}>
-      {text}
-    </Button>
-  );
   // A pause until a time is a freeze of the task alone.
   const freeze = useCall("freezes.list", {}).data?.freezes.find(
     ({ id, tasks }) => id === task.display?.freeze && tasks?.length === 1,
@@ -67,33 +62,32 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
   const lift = useAct(({ id }: NonNullable<typeof freeze>) => call("freezes.delete", { id }), {
     onDone: (_, freeze) => done(words.task.resumed, again(freeze)),
   });
-  const missedSomething = task.state === "paused" && task.due !== undefined;
+  const asks = (action: Action) => () => onAction(action);
+  const resumes = () => {
+    if (freeze) lift.mutate(freeze);
+    else if (task.due === undefined) resume.mutate(undefined);
+    else onAction("resume");
+  };
+  const isHeld = freeze !== undefined || task.state === "paused";
   return (
-    <>
-      {act ? button("trigger", words.task.trigger) : null}
-      {act && task.state === "scheduled" && !freeze ? button("pause", words.task.pause) : null}
-      {act && freeze ? <Button onClick={() => lift.mutate(freeze)}>{words.task.resume}</Button> : null}
-      {act && task.state === "paused" ? (
-        missedSomething ? (
-          button("resume", words.task.resume)
-        ) : (
-          <Button onClick={() => resume.mutate(undefined)}>{words.task.resume}</Button>
-        )
-      ) : null}
-      {act ? button("freeze", words.freezes.freeze) : null}
-      {act ? button("backfill", "Backfill") : null}
-      {define ? (
-        <>
-          <Link className="button" href={`${taskPath(task)}/edit`}>
-            Edit
-          </Link>
-          <Link className="button" href={`/tasks/new?${new URLSearchParams({ ...refOf(task) })}`}>
-            Duplicate
-          </Link>
-        </>
-      ) : null}
-      {define ? button("delete", words.task.delete, "danger") : null}
-    </>
+    <Acts
+      of={[
+        act && isHeld && { text: words.task.resume, does: resumes, key: "p" },
+        act && { text: words.task.trigger, does: asks("trigger"), key: "r" },
+        act &&
+          !isHeld &&
+          task.state === "scheduled" && { text: words.task.pause, does: asks("pause"), key: "p" },
+        act && { text: words.freezes.freeze, does: asks("freeze"), key: "f" },
+        act && { text: "Backfill", does: asks("backfill") },
+        ...(define
+          ? [
+              { text: "Edit", does: `${taskPath(task)}/edit`, key: "e" },
+              { text: "Duplicate", does: `/tasks/new?${new URLSearchParams({ ...refOf(task) })}` },
+              { text: words.task.delete, does: asks("delete"), danger: true },
+            ]
+          : []),
+      ]}
+    />
   );
 }
 

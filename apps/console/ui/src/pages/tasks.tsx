@@ -13,6 +13,7 @@ import { Chips } from "../parts/button.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { NameInput } from "../parts/name-input.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
+import { RowLink } from "../parts/row-link.js";
 import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
 import { RowStrip } from "../parts/ticks.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
@@ -179,6 +180,7 @@ export default function Tasks() {
                     rows={rows}
                     columns={act ? [selector(selection, rows), ...COLUMNS] : COLUMNS}
                     rowKey={taskPath}
+                    stateOf={({ display, lastStatus }) => `${display?.code} ${lastStatus?.outcome}`}
                     onEnd={readMore}
                   />
                   <p className="soft small" aria-live="polite">
@@ -288,9 +290,9 @@ const COLUMNS: readonly Column<Task>[] = [
     width: "minmax(6.5rem, 3fr)",
     cell: (task) => (
       <>
-        <Link href={taskPath(task)} data-row className="cut block strong">
+        <RowLink href={taskPath(task)} className="cut block strong">
           {shortName(task)}
-        </Link>
+        </RowLink>
         <span className="cut block soft small">
           {toneOf(task.lastStatus?.outcome) === "bad" ? (
             // Wide screens have a column for it.

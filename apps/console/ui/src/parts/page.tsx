@@ -1,6 +1,7 @@
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, useContext, useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError, Unreachable } from "../lib/api.js";
+import { IsBeside } from "../lib/beside.js";
 import type { Answer } from "../lib/query.js";
 import { useStanding } from "../lib/standing.js";
 import { words } from "../words.js";
@@ -18,12 +19,14 @@ export function PageHead({
   children?: ReactNode;
 }) {
   const text = [...useStanding().texts, title, words.product].join(" · ");
+  const isBeside = useContext(IsBeside);
   useEffect(() => {
-    document.title = text;
-  }, [text]);
+    if (!isBeside) document.title = text;
+  }, [text, isBeside]);
+  const Title = isBeside ? "h2" : "h1";
   return (
     <div className="page-head">
-      <h1 className="any">{title}</h1>
+      <Title className="any">{title}</Title>
       {badge}
       <div className="end">{children}</div>
     </div>

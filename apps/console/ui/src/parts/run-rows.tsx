@@ -5,6 +5,8 @@ import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import type { Selection } from "../lib/selection.js";
 import { useNow } from "../lib/time.js";
 import { words } from "../words.js";
+import { Changing } from "./changing.js";
+import { RowLink } from "./row-link.js";
 import { Badge, RunBadge, toneOf } from "./state.js";
 import { Relative, Time } from "./time.js";
 
@@ -27,7 +29,7 @@ export function RunRows({ runs, withTask, selection, own }: Props) {
         // The error of a run that went well is that of an earlier attempt.
         const error = toneOf(run.outcome) === "ok" ? undefined : run.error;
         return (
-          <li key={id}>
+          <Changing as="li" key={id} state={run.outcome ?? run.state}>
             {selection === undefined ? null : (
               <input
                 type="checkbox"
@@ -37,14 +39,18 @@ export function RunRows({ runs, withTask, selection, own }: Props) {
               />
             )}
             <RunBadge run={run} />
-            <Link href={runPath(id)} data-row>
-              {withTask ? shortName(task) : <Time at={nominal} own={own} />}
-            </Link>
             {withTask ? (
-              <Link className="soft small" href={`${taskPath(task)}?explain=${nominal}`}>
-                <Time at={nominal} />
+              <>
+                <RowLink href={runPath(id)}>{shortName(task)}</RowLink>
+                <Link className="soft small" href={`${taskPath(task)}?explain=${nominal}`}>
+                  <Time at={nominal} />
+                </Link>
+              </>
+            ) : (
+              <Link href={runPath(id)} data-row>
+                <Time at={nominal} own={own} />
               </Link>
-            ) : null}
+            )}
             {trigger === "schedule" ? null : <Badge>{words.triggers[trigger]}</Badge>}
             {attempts > 1 ? <span className="soft small">{`${attempts} attempts`}</span> : null}
             <span className="end soft">
@@ -56,7 +62,7 @@ export function RunRows({ runs, withTask, selection, own }: Props) {
               )}
             </span>
             {error === undefined ? null : <span className="wide small soft cut">{firstLine(error)}</span>}
-          </li>
+          </Changing>
         );
       })}
     </ul>

@@ -1,5 +1,9 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useBeside } from "../lib/beside.js";
+import { useRowHeight } from "../lib/looks.js";
+import { useMedia } from "../lib/store.js";
+import { Changing } from "./changing.js";
 
 export interface Column<Row> {
   readonly key: string;
@@ -16,8 +20,8 @@ interface Props<Row> {
   rows: readonly Row[];
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
-  /** Height of a row in px. */
-  height?: number;
+  /** State of a row as one text: when it changes, the row fades. */
+  stateOf?: (row: Row) => string;
   /** Called when the last rows come into view. */
   onEnd?: (() => void) | undefined;
 }
@@ -26,10 +30,12 @@ const NARROW = matchMedia("(max-width: 56rem)");
 const PRINT = matchMedia("print");
 
 /** A table of any length: only the rows in view are in the page, and all that were read on paper. Mark the main link of a row with `data-row`. */
-export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, onEnd }: Props<Row>) {
+export function VirtualTable<Row>({ label, rows, columns, rowKey, stateOf, onEnd }: Props<Row>) {
+  const height = useRowHeight();
   const body = useRef<HTMLTableSectionElement>(null);
   const [top, setTop] = useState(0);
-  const narrow = useMedia(NARROW);
+  const beside = useBeside();
+  const narrow = useMedia(NARROW) || beside !== undefined;
   const printed = useMedia(PRINT);
   useLayoutEffect(() => {
     // Elements above the table appear and disappear.
@@ -42,6 +48,8 @@ export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, o
     overscan: printed ? rows.length : 12,
     scrollMargin: top,
   });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when rows get another height
+  useLayoutEffect(() => virtual.measure(), [virtual, height]);
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? -1;
   useEffect(() => {
@@ -65,22 +73,21 @@ export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, o
           const row = rows[index]!;
           const at = { height: `${height}px`, transform: `translateY(${start - top}px)` };
           return (
-            <tr className="vrow" key={rowKey(row)} aria-rowindex={index + 2} style={at}>
+            <Changing
+              as="tr"
+              state={stateOf?.(row)}
+              className="vrow"
+              key={rowKey(row)}
+              aria-rowindex={index + 2}
+              style={at}
+            >
               {shown.map(({ key, cell }) => (
                 <td key={key}>{cell(row, index, rows)}</td>
               ))}
-            </tr>
+            </Changing>
           );
         })}
       </tbody>
     </table>
   );
-}
-
-function useMedia(media: MediaQueryList): boolean {
-  const subscribe = (listener: () => void) => {
-    media.addEventListener("change", listener);
-    return () => media.removeEventListener("change", listener);
-  };
-  return useSyncExternalStore(subscribe, () => media.matches);
 }

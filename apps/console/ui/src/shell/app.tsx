@@ -3,7 +3,8 @@ import { CircleQuestionMark, Command } from "lucide";
 import { useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { api, bindTo, ROOT, useContact } from "../lib/api.js";
-import { moveRow, useKeys, useTypedAhead } from "../lib/keys.js";
+import { showBeside, useBeside } from "../lib/beside.js";
+import { moveRow, pressButton, useKeys, useTypedAhead } from "../lib/keys.js";
 import { later } from "../lib/later.js";
 import { failsForAll, POLL_MS, startLive, usePresent } from "../lib/live.js";
 import { type Me, MeContext } from "../lib/me.js";
@@ -16,6 +17,7 @@ import { Icon } from "../parts/icon.js";
 import { Notices } from "../parts/notices.js";
 import { Loaded, PageHead } from "../parts/page.js";
 import { words } from "../words.js";
+import { Beside } from "./beside.js";
 import { Help } from "./help.js";
 import { Nav, Tabs } from "./nav.js";
 import { Search } from "./search.js";
@@ -25,6 +27,8 @@ const Palette = later(() => import("./palette.js"));
 
 /** Pages that `g` and a letter open. */
 const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs", e: "/errors", h: "/held" };
+/** Letters that press the button of the open task or run that names them. */
+const PRESS = ["r", "p", "e", "f"];
 
 export function App() {
   const me = useQuery<Me, Error>({
@@ -63,22 +67,23 @@ function Shell({ me }: { me: Me }) {
   const contact = useContact();
   const main = useRef<HTMLElement>(null);
   const went = useRef(0);
+  const beside = useBeside();
+  const move = (by: 1 | -1) => choose(moveRow(by));
+  const letter = (key: string) => () => {
+    const goes = Date.now() - went.current < 1_500;
+    went.current = 0;
+    if (!goes) pressButton(key);
+    else if (GO[key]) navigate(GO[key]);
+  };
   useKeys({
     "?": () => setHelps(true),
     "Ctrl k": () => setPalette(true),
-    j: () => moveRow(1),
-    k: () => moveRow(-1),
+    j: () => move(1),
+    k: () => move(-1),
+    ...Object.fromEntries([...Object.keys(GO), ...PRESS].map((key) => [key, letter(key)])),
     g: () => {
       went.current = Date.now();
     },
-    ...Object.fromEntries(
-      Object.entries(GO).map(([key, path]) => [
-        key,
-        () => {
-          if (Date.now() - went.current < 1_500) navigate(path);
-        },
-      ]),
-    ),
   });
   const first = useRef(true);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the page changes
@@ -88,6 +93,18 @@ function Shell({ me }: { me: Me }) {
     first.current = false;
     window.scrollTo(0, 0);
   }, [location]);
+  const pages = (
+    <Switch>
+      {PAGES.map(({ path, Page }) => (
+        <Route key={path} path={path}>
+          {(params) => <Page params={params as Record<string, string>} />}
+        </Route>
+      ))}
+      <Route>
+        <PageHead title="This page does not exist." />
+      </Route>
+    </Switch>
+  );
   return (
     <div className="shell">
       <a className="skip" href={`${location}#main`} onClick={(event) => focusMain(event, main.current)}>
@@ -142,32 +159,25 @@ function Shell({ me }: { me: Me }) {
             <Icon of={CircleQuestionMark} />
           </Button>
         </header>
-        <main id="main" tabIndex={-1} ref={main}>
-          {contact === "ok" ? null : (
-            <p className="note" data-tone="bad" role="alert">
-              {words.shell[contact]}{" "}
-              {contact === "unreachable" ? (
-                "This page may be out of date; it tries again by itself."
-              ) : (
-                <a href={ROOT} target="_blank" rel="noreferrer">
-                  Sign in
-                </a>
-              )}
-            </p>
-          )}
-          <Tabs />
-          <Boundary key={location}>
-            <Switch>
-              {PAGES.map(({ path, Page }) => (
-                <Route key={path} path={path}>
-                  {(params) => <Page params={params as Record<string, string>} />}
-                </Route>
-              ))}
-              <Route>
-                <PageHead title="This page does not exist." />
-              </Route>
-            </Switch>
-          </Boundary>
+        <main id="main" tabIndex={-1} ref={main} className={beside && "shared"}>
+          {/* biome-ignore lint/a11y: j and k do the same */}
+          <div onClick={({ target, currentTarget }) => choose(rowAt(target as Element, currentTarget))}>
+            {contact === "ok" ? null : (
+              <p className="note" data-tone="bad" role="alert">
+                {words.shell[contact]}{" "}
+                {contact === "unreachable" ? (
+                  "This page may be out of date; it tries again by itself."
+                ) : (
+                  <a href={ROOT} target="_blank" rel="noreferrer">
+                    Sign in
+                  </a>
+                )}
+              </p>
+            )}
+            <Tabs />
+            <Boundary key={location}>{pages}</Boundary>
+          </div>
+          {beside === undefined ? null : <Beside path={beside}>{pages}</Beside>}
         </main>
       </div>
       {palette ? (
@@ -179,6 +189,19 @@ function Shell({ me }: { me: Me }) {
       <Notices />
     </div>
   );
+}
+
+/** Shows the page of a row beside its list, if it is that of a task or run. */
+function choose(row: Element | null | undefined): void {
+  const path = row?.getAttribute("data-row");
+  if (path?.startsWith("/")) showBeside(path);
+}
+
+/** The row that a click chooses: of those on a control, in a dialog, or at the end of marking a text, none. */
+function rowAt(target: Element, page: Element): Element | null | undefined {
+  const isElsewhere = target.closest("a, button, input, label, select, summary") ?? !page.contains(target);
+  if (isElsewhere || !getSelection()?.isCollapsed) return undefined;
+  return target.closest("tr, li")?.querySelector("[data-row]");
 }
 
 /** Choice of the owner whose tasks are shown, for a token that is bound to several owners. */

@@ -1,45 +1,41 @@
-import { useEffect, useState } from "react";
-import { LOCAL_ZONE, setZone, useZone } from "../lib/time.js";
+import { density, theme } from "../lib/looks.js";
+import { zone } from "../lib/time.js";
 import { words } from "../words.js";
 
-const THEME_KEY = "carillon-theme";
-type Theme = keyof typeof words.shell.themes;
+const w = words.shell;
 
-/** Time zone and colours, kept in this browser. */
+/** Time zone, colours and height of rows, kept in this browser. */
 export function Settings() {
-  const zone = useZone();
-  const [theme, setTheme] = useState(() => (localStorage.getItem(THEME_KEY) ?? "system") as Theme);
-  useEffect(() => {
-    localStorage.setItem(THEME_KEY, theme);
-    if (theme === "system") delete document.documentElement.dataset["theme"];
-    else document.documentElement.dataset["theme"] = theme;
-  }, [theme]);
   return (
     <>
-      <select
-        className="input"
-        aria-label={words.shell.zone}
-        title={words.shell.zone}
-        value={zone}
-        onChange={(event) => setZone(event.target.value)}
-      >
-        {[...new Set([LOCAL_ZONE, "UTC"])].map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-      <select
-        className="input"
-        aria-label={words.shell.theme}
-        title={words.shell.theme}
-        value={theme}
-        onChange={(event) => setTheme(event.target.value as Theme)}
-      >
-        {Object.entries(words.shell.themes).map(([name, text]) => (
-          <option key={name} value={name}>
-            {text}
-          </option>
-        ))}
-      </select>
+      <Choice name={w.zone} of={zone} />
+      <Choice name={w.theme} of={theme} texts={w.themes} />
+      <Choice name={w.density} of={density} texts={w.densities} />
     </>
+  );
+}
+
+interface Props<Value extends string> {
+  name: string;
+  of: { readonly choices: readonly Value[]; useValue(): Value; set(to: Value): void };
+  /** Default: the values themselves. */
+  texts?: Readonly<Record<Value, string>>;
+}
+
+function Choice<Value extends string>({ name, of, texts }: Props<Value>) {
+  return (
+    <select
+      className="input"
+      aria-label={name}
+      title={name}
+      value={of.useValue()}
+      onChange={({ target }) => of.set(target.value as Value)}
+    >
+      {[...new Set(of.choices)].map((value) => (
+        <option key={value} value={value}>
+          {texts?.[value] ?? value}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -184,8 +184,6 @@ export function Symptoms({ of, children }: { of: readonly unknown[]; children: R
 function Reason({ of }: { of: StatusReason }) {
   const { code, since } = of;
   const voice = useVoice();
-  const { wide } = useMe();
-  const place = wide || PLACES[code] !== "/system" ? PLACES[code] : undefined;
   return (
     <>
       <span>{sentence(reasonText(of, voice))}</span>{" "}
@@ -195,8 +193,25 @@ function Reason({ of }: { of: StatusReason }) {
         </span>
       )}
       <br />
-      <span className="soft">{remedyText(of, voice)} </span>
-      {place === undefined ? null : <Link href={place}>{w.places[code]}</Link>}
+      <Remedy code={code} text={remedyText(of, voice)} />
     </>
+  );
+}
+
+/** What to do, with a link to the page where that can be done: the name of the page, where the text has it, else after it. */
+export function Remedy({ code, text }: { code: Finding["code"]; text: string }) {
+  const { wide } = useMe();
+  const { [code as Code]: place } = PLACES;
+  const { [code as Code]: name } = w.places;
+  if (place === undefined || name === undefined || (place === "/system" && !wide))
+    return <span className="soft any">{text}</span>;
+  const [before = "", ...after] = text.split(name);
+  return (
+    <span className="soft any">
+      {before}
+      {after.length === 0 ? " " : ""}
+      <Link href={place}>{name}</Link>
+      {after.join(name)}
+    </span>
   );
 }
