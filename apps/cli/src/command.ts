@@ -31,11 +31,9 @@ export interface Globals {
   json?: boolean;
 }
 
-/** The options of a command that a function makes. */
 export type OptionsOf<Make extends (...args: never[]) => unknown> =
   ReturnType<Make> extends Command<infer Options> ? Options : never;
 
-/** Adds one command to the program. */
 export type Register = (program: Command, out: Output) => void;
 
 /**
@@ -95,7 +93,6 @@ type Camel<Name extends string> = Name extends `${infer First}-${infer Rest}`
 type Given<Flags extends string> = Flags extends `${string}<${string}` ? string : boolean;
 type Reader<Value> = ((text: string, before: Value) => Value) | readonly Value[];
 
-/** How a command calls an operation. */
 export interface Calling<Name extends OperationName, Options extends Globals = Globals> extends Taking<Name> {
   /** Fields that are arguments. Default: those that are required. A task's `id`, `owner` and `queue` are `[owner/]id` and `--queue`. */
   readonly args?: readonly FieldOf<Name>[];
@@ -233,7 +230,6 @@ export class Command<Options extends Globals = Globals> extends Base {
   }
 }
 
-/** Calls an operation by its name. */
 export function ask<Name extends OperationName>(
   ops: Operator,
   operation: Name,

@@ -11,7 +11,6 @@ const LIMITS = [
 export type Limits = { [Name in (typeof LIMITS)[number]]?: Values[Name extends keyof Values ? Name : "any"] };
 type Values = { except: string[]; maxRuns: number; any: string };
 
-/** Flags of the limits that are given. */
 export function flagsOf(limits: Limits): string[] {
   return LIMITS.filter((name) => limits[name] !== undefined).map((name) => `--${kebab(name)}`);
 }

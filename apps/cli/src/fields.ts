@@ -5,7 +5,6 @@ import { misuse } from "./failure.js";
 import { type Field, SHAPES } from "./inputs.js";
 import { kebab } from "./text.js";
 
-/** The name of a field of an operation's input. */
 export type FieldOf<Name extends OperationName> = keyof InputTo<Name> & string;
 
 /** The value of an option, as it is typed: durations and times are texts. */
@@ -47,12 +46,10 @@ const TIMES = {
 /** An operation in a sentence or more, to describe a command. */
 export const summaryOf = (operation: OperationName) => SHAPES[operation].summary;
 
-/** The names of an operation's fields. */
 export function fieldsOf<Name extends OperationName>(operation: Name): FieldOf<Name>[] {
   return Object.keys(SHAPES[operation].fields) as FieldOf<Name>[];
 }
 
-/** An option for each of these fields. */
 export function optionsFor<Name extends OperationName>(
   operation: Name,
   names: readonly FieldOf<Name>[],

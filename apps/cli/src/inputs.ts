@@ -22,7 +22,6 @@ export interface Shape {
   readonly fields: Readonly<Record<string, Field>>;
 }
 
-/** Kinds of options, by kinds of fields. */
 const KINDS = {
   ...{ any: "json", array: "list", boolean: "flag", duration: "duration", integer: "integer" },
   ...{ number: "number", object: "json", string: "text", time: "time", words: "words" },

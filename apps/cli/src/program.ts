@@ -99,7 +99,6 @@ const COMMANDS: readonly Register[] = [
   registerCompletion,
 ];
 
-/** The commands, and where their output goes. */
 export function createProgram(io: Io, out: Output, json: boolean): Command {
   const program = new Command("carillon", out);
   // Set before the commands, which inherit it. Errors are printed in one place, by `fail`.

@@ -12,7 +12,6 @@ export interface Site {
   readonly trustedProxies: number;
   /** Hides fields in JSON. */
   readonly replacer: ((this: unknown, key: string, value: unknown) => unknown) | undefined;
-  /** Whether Bull Board is served. */
   readonly bullBoard: boolean;
   /** The address of traces, with `{traceId}`. */
   readonly traceUrl?: string | undefined;

@@ -14,7 +14,6 @@ const PERSON = z.strictObject({
   owners: z.array(z.string()).min(1).optional(),
 });
 
-/** Identifies requests by a function of the user's. */
 export function identifyBy(auth: OwnAuth, logger: Logger): Middleware {
   return async (c, next) => {
     const person = await ask(auth, c.req.raw, logger);

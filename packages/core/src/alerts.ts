@@ -90,7 +90,6 @@ export function quietUntil({ quiet = [] }: AlertDestination, now: number): numbe
 /** Scope of a silence: alerts that match all given fields; `all` alone means every alert. */
 export interface SilenceScope {
   readonly owner?: string | undefined;
-  /** Id of a task. */
   readonly task?: string | undefined;
   readonly queue?: string | undefined;
   readonly kind?: AlertKind | undefined;

@@ -6,7 +6,6 @@ import { afterFailure } from "./retry.js";
 import { isFailure, type Outcome } from "./run.js";
 import type { TaskSchedule } from "./task-schedule.js";
 
-/** A task whose run ends. */
 export interface EndingTask {
   readonly policies: Pick<Policies, "rerun" | "pauseAfterFailures">;
   /** Compiled only if a decision needs it: it may name a calendar that is missing. */
@@ -18,7 +17,6 @@ export interface EndingTask {
   readonly failures: number;
 }
 
-/** The occurrence of a run that ends, and how it ends. */
 export interface EndingRun extends Omit<Pending, "at" | "overlap" | "payload"> {
   readonly id: string;
   readonly outcome: Outcome;

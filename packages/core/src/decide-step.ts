@@ -22,7 +22,6 @@ export interface BackfillWalk {
 }
 
 export interface ReplayedRun {
-  /** The key of its occurrence. */
   readonly key: string;
   readonly nominal: number;
   /** Its id, if its payload was not the task's. */

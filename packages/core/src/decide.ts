@@ -90,7 +90,6 @@ function decideFrozen(task: DueTask, frozen: Frozen, now: number): Decision {
   return { ...passDue(task, slot, now, { reason: "frozen", note: frozenText(frozen) }), frozen };
 }
 
-/** Skips all due times of a schedule. */
 function passDue(
   { schedule, pending }: DueTask,
   slot: Slot,

@@ -32,7 +32,6 @@ export function isRunId(text: string): boolean {
   return RUN.test(text);
 }
 
-/** The nominal time in a run's id. */
 export function nominalOf(run: string): number {
   return Number.parseInt(run.slice(run.indexOf("@") + 1), 36);
 }

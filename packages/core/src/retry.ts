@@ -14,7 +14,6 @@ export function backoffWait(kind: Backoff, period: number, n: number): number {
 export interface AfterFailure {
   /** Start again this many ms after the end; undefined: no retry, wait for the next occurrence. */
   readonly retryIn: number | undefined;
-  /** Pause the task. */
   readonly pause: boolean;
 }
 

@@ -31,7 +31,6 @@ export const limitShape = z
     holds: z.enum(["runs", "rate"]).exactOptional().describe("The limit that holds jobs back now."),
   })
   .meta({ id: "QueueLimit" });
-/** BullMQ's own limits of a queue. */
 export type QueueLimit = Readonly<z.output<typeof limitShape>>;
 
 const waitingFields = {
@@ -58,7 +57,6 @@ export const dueOwnerShape = z
     due: count.describe("Number of tasks of the queue that are due."),
   })
   .meta({ id: "DueOwner", description: "The owner with most of what is due in a queue." });
-/** The owner with most of what is due in a queue. */
 export type DueOwner = Readonly<z.output<typeof dueOwnerShape>>;
 
 export const pauseShape = z.object({

@@ -85,7 +85,6 @@ export function destined(stored: unknown): Destined | undefined {
   return groups && to && Array.isArray(seen) ? (stored as Destined) : undefined;
 }
 
-/** Kinds of what a destination collects. */
 export function kindsOf({ groups }: Collected): string[] {
   const waiting = Object.values(groups).filter(({ since }) => since > 0);
   return [...new Set(waiting.map(({ kind }) => kind))];

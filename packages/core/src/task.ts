@@ -155,7 +155,6 @@ const FORMATS: Readonly<Record<string, string>> = {
   email: "Give one address, such as ops@example.com.",
   url: "Give an http or https URL.",
 };
-/** Fields of a schedule that hold a point in time. */
 const TIME_FIELDS = new Set<PropertyKey | undefined>(["at", "start", "end", "origin"]);
 
 /** The fault and its remedy. The message of an issue of our own contains both, the remedy last. */

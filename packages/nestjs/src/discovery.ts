@@ -158,7 +158,6 @@ function typeOf(
     : defineTask(named.id, { ...common, payload: ANY });
 }
 
-/** The marks of each method of a provider. */
 function methodsOf({ instance, isAlias }: Wrapper): Map<string, Mark[]> {
   const methods = new Map<string, Mark[]>();
   if (isAlias || typeof instance !== "object" || instance === null) return methods;

@@ -35,7 +35,6 @@ const STEP = 1_000;
 
 /** A scope, or one task of it. */
 export interface HeldScope extends FreezeScope {
-  /** Id of a task. */
   readonly task?: string | undefined;
 }
 

@@ -2,7 +2,6 @@ import { TOKEN_ROLES } from "@carillon/store";
 import type { Method, Operation } from "./operation.js";
 import { OPERATIONS } from "./operations.js";
 
-/** An operation as the HTTP API serves it. */
 export interface HttpOperation {
   /** `quotas.set` */
   readonly name: string;
@@ -13,12 +12,10 @@ export interface HttpOperation {
   readonly path: string;
   /** The named parts of the path. */
   readonly parts: readonly string[];
-  /** Statuses of a success. */
   readonly statuses: readonly number[];
   readonly operation: Operation;
 }
 
-/** All operations with their routes. */
 export const HTTP_OPERATIONS: readonly HttpOperation[] = Object.entries(OPERATIONS).flatMap(([noun, verbs]) =>
   Object.entries<Operation>(verbs).map(([verb, operation]) => {
     const [method, path] = operation.http.split(" ") as [Method, string];

@@ -27,7 +27,6 @@ type Schema = z.core.JSONSchema.JSONSchema;
 /** The first of these types that a field allows decides its kind. */
 const KINDS = ["time", "array", "object", "string", "integer", "number", "boolean"] as const;
 
-/** The fields of an operation's input, by name, from its schema. */
 export function inputFields(input: z.ZodObject): Record<string, InputField> {
   const { properties = {}, required = [] } = z.toJSONSchema(input, {
     ...{ io: "input", unrepresentable: "any" },

@@ -28,7 +28,6 @@ export interface Alert {
   readonly ended?: readonly AlertKind[];
 }
 
-/** An alert that waits for delivery, and the line that stores it. */
 interface WaitingAlert {
   readonly alert: Alert;
   /** Bytes, because decoding would change a line that is not UTF-8, and it could then never be removed. */
@@ -146,7 +145,6 @@ export class AlertRepository extends Repository {
     return this.link.ask((client) => client.zrangebyscore(digests, "-inf", now, "LIMIT", 0, most));
   }
 
-  /** The collected alerts of all destinations, and when each is read. */
   async collected(): Promise<{ destination: string; state: unknown; due: number }[]> {
     const { collected, digests } = this.keys.queue(ALERTS_QUEUE);
     const [states, dues] = await this.link.ask((client) =>
@@ -215,7 +213,6 @@ function decodeSilence(text: string): Silence | undefined {
   return typeof silence?.id === "string" && Number.isFinite(silence.until) ? (silence as Silence) : undefined;
 }
 
-/** An alert as lib/alert.lua writes it. */
 interface StoredAlert extends Omit<Alert, "task" | "ended"> {
   readonly task?: string;
   readonly ended?: string;

@@ -14,7 +14,6 @@ export interface TaskSet {
   readonly name: string;
   /** Counts its applies that changed something, or took over from another one. */
   readonly generation: number;
-  /** Number of its tasks. */
   readonly members: number;
   /** An older version is never applied. */
   readonly version?: string | undefined;
@@ -37,14 +36,12 @@ export class SetRepository extends Repository {
     return decode(name, await this.link.ask((client) => client.hget(this.keys.sets, name)));
   }
 
-  /** All sets by name. */
   async list(): Promise<TaskSet[]> {
     const all = await this.link.ask((client) => client.hgetall(this.keys.sets));
     const sets = Object.entries(all).flatMap(([name, text]) => decode(name, text) ?? []);
     return sets.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** The guard of an apply with this generation. */
   guard(name: string, generation: number): Guard {
     return { subject: `set:${name}`, number: generation };
   }

@@ -61,7 +61,6 @@ function certificate(subject: Subject, issuer: { name: string; privateKey: KeyOb
   return sequence(toBeSigned, sequence(OID.ecdsaWithSha256), der(0x03, Buffer.from([0]), signature));
 }
 
-/** One element of DER. */
 function der(tag: number, ...content: readonly Buffer[]): Buffer {
   const body = Buffer.concat(content);
   const { length } = body;
@@ -78,7 +77,6 @@ function nameOf(commonName: string): Buffer {
   return sequence(der(0x31, sequence(OID.commonName, der(0x0c, Buffer.from(commonName)))));
 }
 
-/** A critical extension. */
 function extension(id: Buffer, value: Buffer): Buffer {
   return sequence(id, der(0x01, TRUE), der(0x04, value));
 }

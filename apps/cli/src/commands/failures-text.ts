@@ -64,7 +64,6 @@ function csvLine(values: readonly (string | number)[]): string {
   return `${values.map((value) => (typeof value === "number" ? value : `"${value.replaceAll('"', '""')}"`)).join(",")}\n`;
 }
 
-/** The cause, owner, queue or task of a group. */
 function subjectOf({ cause, owner, queue, task }: Group): string {
   return cause?.id ?? owner ?? queue ?? `${task?.queue} ${task?.owner}/${task?.id}`;
 }

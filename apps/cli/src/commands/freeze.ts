@@ -48,7 +48,6 @@ export const registerFreezes: Register = (program, out) => {
 
 export type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 
-/** The freeze that holds a task now. */
 export function freezeOf(freezes: readonly FreezeView[], task: Task): FreezeView | undefined {
   return freezes.find((one) => one.active && covers(one, task));
 }

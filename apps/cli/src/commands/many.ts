@@ -30,7 +30,6 @@ type BulkResult = AnswerTo<"tasks.deleteMany">;
 /** An answer about many tasks, or about many of their runs. */
 type Result = Pick<BulkResult, "count" | "refused"> & { readonly sample: readonly object[] };
 
-/** The words for an answer about many tasks. */
 interface Words<Answer extends Result> {
   readonly verb: string;
   readonly past: string;

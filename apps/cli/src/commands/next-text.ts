@@ -32,7 +32,6 @@ function detailsOf({ times, excluded, notes }: Preview): object {
   };
 }
 
-/** A forecast for people. */
 export function describe(
   { kind, canonical, description, warnings, preview }: Forecast,
   { from, zone }: { from: number; zone: string | undefined },

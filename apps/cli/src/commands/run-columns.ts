@@ -72,7 +72,6 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   ERROR,
 ];
 
-/** Columns for runs in progress, of many tasks. */
 export const RUNNING_COLUMNS: readonly Column<RunningRun>[] = [
   {
     title: "FOR",

@@ -6,7 +6,6 @@ import { counted } from "../text.js";
 import { when } from "../times.js";
 import { GOOD, lastText } from "./run-columns.js";
 
-/** Columns for the statistics of many tasks. */
 export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
   { title: "QUEUE", value: ({ task }) => task.queue, rank: 4, least: 8 },
   { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },

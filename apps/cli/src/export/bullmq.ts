@@ -42,7 +42,6 @@ export function toBullmq(stored: Stored, now: number): Exported<BullmqScheduler>
   return { task, there: { queue, id: owner === "system" ? id : `${owner}-${id}`, repeat, template }, notes };
 }
 
-/** A module that upserts them. */
 export function bullmqModule(all: readonly Exported<BullmqScheduler>[]): string {
   const schedulers = all.flatMap(({ there }) => (there ? [there] : []));
   const notes = all.flatMap(({ task, notes }) => notes.map((note) => `// ${task}: ${note}\n`));

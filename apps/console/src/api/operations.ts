@@ -127,7 +127,6 @@ function reader(schema: z.ZodObject): (query: Record<string, unknown>) => Record
     );
 }
 
-/** The types of a JSON Schema and of its alternatives. */
 function typesIn(schema: z.core.JSONSchema._JSONSchema | undefined): Set<unknown> {
   if (typeof schema !== "object") return new Set();
   const { type, anyOf = [] } = schema;

@@ -85,7 +85,6 @@ export function parseTarget(given: unknown): AlertTarget {
   return target.parse(given);
 }
 
-/** A destination's format, and its settings with their secrets as text. */
 function plain(to: AlertTarget): { readonly it: Destination; readonly settings: never } {
   return { it: DESTINATIONS[to.format] as Destination, settings: revealed(to) as never };
 }

@@ -1,6 +1,5 @@
 import type { AlertBody, Batch } from "./destination.js";
 
-/** The task, the number of tasks, or the namespace, that an alert is about. */
 export function subjectOf({ task, tasks, owners, namespace }: AlertBody): string {
   if (task) return `${task.owner}/${task.id}`;
   return tasks === undefined ? namespace : `${number(tasks, "task")} of ${number(owners, "owner")}`;
@@ -36,7 +35,6 @@ const FACTS = [
 ] as const;
 const TIMES: readonly string[] = ["nominal", "since"];
 
-/** Names and values of facts about an alert. */
 export function factsOf(alert: AlertBody): [name: string, value: string][] {
   return FACTS.flatMap((name) => {
     const value = alert[name];

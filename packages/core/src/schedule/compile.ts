@@ -151,7 +151,6 @@ export function calendarsOf(schedule: Schedule): string[] {
   return [...new Set(names)].sort();
 }
 
-/** All exclusions of a schedule, including those of its members. */
 export function exclusionsOf(schedule: Schedule): ScheduleExclusion[] {
   const members = "any" in schedule ? [schedule, ...schedule.any] : [schedule];
   return members.flatMap(({ except = [] }) => except);

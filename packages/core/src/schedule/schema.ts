@@ -126,7 +126,6 @@ function union(any: MemberShape[], input: Omit<Shape, "any" | keyof WholeSchedul
   return { any: members, ...limits({ start, end, except }) };
 }
 
-/** Refuses any other field. */
 function refuseBeside(given: Shape, own: keyof Shape): void {
   const extra = Object.entries(given).find(([field, value]) => field !== own && value !== undefined)?.[0];
   if (extra === undefined) return;
@@ -140,7 +139,6 @@ function member(input: MemberShape): SimpleSchedule {
   return { ...ownFields(input, KINDS, CHOICE), ...limits(input) } as SimpleSchedule;
 }
 
-/** The fields of its kind, as they are stored. */
 function ownFields(
   input: ExclusionShape | MemberShape,
   kinds: readonly ExclusionKind[],

@@ -1,17 +1,12 @@
 /**
- * Schedule of a task, as users write it: one of the four syntaxes, a delay after each run, a union of several, or none. The
- * fields are untrusted, and pass `scheduleSchema` before any other code reads them.
+ * Schedule of a task, as it is stored: one of the four syntaxes, a delay after each run, a union of several, or none. Fields are those of
+ * `ScheduleInput`, with times and durations as text. They are untrusted, and pass `scheduleSchema` before any other code reads them.
  */
 export type Schedule = (SimpleSchedule | DelaySchedule | UnionSchedule | ManualSchedule) & WholeSchedule;
 
 /** Fields of the whole schedule, never of a member of a union or of an exclusion. */
 export interface WholeSchedule {
-  /**
-   * Longest delay after its nominal time with which an occurrence may become due: a duration, `30s`, or a part of the gap to the
-   * following occurrence, `10%`; below it, and never as late as the following one. Default none.
-   */
   jitter?: string | undefined;
-  /** Most occurrences that are enqueued, 1 to 1,000,000,000; default no limit. Skips, retries and triggers do not count. */
   maxRuns?: number | undefined;
 }
 
@@ -22,11 +17,8 @@ export type ScheduleKind = "cron" | "calendar" | "every" | "at" | "manual" | "an
 export type SimpleSchedule = CronSchedule | CalendarSchedule | EverySchedule | AtSchedule;
 
 export interface CronSchedule extends Limited {
-  /** Five fields, or six with seconds first. */
   cron: string;
-  /** Rules by which `cron` is read; default cronie's. `cron-parser`: those of the library with which BullMQ computes. */
   dialect?: CronDialect | undefined;
-  /** IANA zone; default `UTC`. */
   timezone?: string | undefined;
   dst?: DstChoice | undefined;
 }
@@ -34,27 +26,21 @@ export interface CronSchedule extends Limited {
 export type CronDialect = "cron-parser";
 
 export interface CalendarSchedule extends Limited {
-  /** A systemd OnCalendar expression. */
   calendar: string;
   timezone?: string | undefined;
   dst?: DstChoice | undefined;
 }
 
 export interface EverySchedule extends Limited {
-  /**
-   * A duration, `10s`, `1h30m`, `PT5M`: fixed rate. Or whole days, weeks, months and years by the calendar, `1 month`,
-   * `2 weeks`, `P1Y`: the origin's wall clock is kept in `timezone`. Both are counted from `origin`.
-   */
+  /** By the calendar, the origin's wall clock is kept in `timezone`. */
   every: string;
-  /** ISO 8601 with an offset; default the Unix epoch (by the calendar: 1970-01-01T00:00 on the zone's clock). */
+  /** Default: the Unix epoch; by the calendar 1970-01-01T00:00 on the zone's clock. */
   origin?: string | undefined;
-  /** Only with whole days and longer, which it makes days of the calendar; default `UTC`. */
   timezone?: string | undefined;
 }
 
 /** A fixed delay: each occurrence is counted from the finish of the run before, not from a time of the clock. */
 export interface DelaySchedule extends Limited {
-  /** A duration of a fixed length: `10s`, `1h30m`, `PT5M`, `7d`. */
   every: string;
   anchor: "finish";
   origin?: undefined;
@@ -63,7 +49,6 @@ export interface DelaySchedule extends Limited {
 }
 
 export interface AtSchedule extends Limited {
-  /** Once: ISO 8601 with an offset, or epoch milliseconds. */
   at: string | number;
 }
 

@@ -74,7 +74,6 @@ function failingText(deliveries: number, to: readonly string[], error: string | 
   return `${what} failed or wait${deliveries === 1 ? "s" : ""} for another try${where}${error === undefined ? "" : `: ${error.replace(/\.$/, "")}`}.`;
 }
 
-/** The setting in one sentence. */
 export function settingText(setting: UnsafeSetting): string {
   switch (setting.code) {
     case "UNKNOWN_SETTINGS":
@@ -92,7 +91,6 @@ export function sameIdText(local: string, queues: readonly string[]): string {
   return `Another task ${local} is in ${where}: both run.`;
 }
 
-/** The gap in words. */
 export function gapText({ queue, type, workers }: Gap): string {
   if (workers === 0) return `no worker works the queue ${queue}`;
   const have = workers === 1 ? "its 1 worker does not have it" : `none of its ${workers} workers has it`;
@@ -105,7 +103,6 @@ export function dueOwnerText({ owner, tasks, read, due }: DueOwner): string {
   return `${number(tasks)} of ${all} ${read === 1 ? "is" : "are"} of owner ${owner}`;
 }
 
-/** The owner's limit in words. */
 export function ownerLimitText(owner: string, runs: number): string {
   return `held by the limit of ${runs === 1 ? "1 run" : `${number(runs)} runs`} of owner ${owner}`;
 }
@@ -146,7 +143,6 @@ function notReadyText(all: readonly NotReady[]): string {
   return reasons.length > 0 ? `${nodes}: ${reasons.join("; ")}.` : `${nodes}.`;
 }
 
-/** Whether a task is in the scope of a freeze. */
 export function covers(
   { owner, tag, queue, tasks }: FreezeScope,
   task: TaskName & { readonly tags?: readonly string[] | undefined },

@@ -37,7 +37,6 @@ export const backfill = z
   })
   .meta({ id: "Backfill" });
 
-/** A backfill without the list of its runs, which may be long. */
 export function withoutRuns({ runs, ...rest }: Backfill): z.input<typeof backfill> {
   return { ...rest, replay: runs !== undefined };
 }

@@ -63,7 +63,6 @@ export const undoableResult = bulkResult.extend({
 
 /** Tasks at a time: bounded memory, and Redis is never held for long. */
 const CHUNK = 100;
-/** Tasks in a sample. */
 const SAMPLE = 10;
 /** A change of many tasks. */
 interface Change {

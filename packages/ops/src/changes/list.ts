@@ -148,7 +148,6 @@ export function matchesTask({ scope, count, sample = [], undo }: Entry, task: Re
   return undo ? undo.map(nameOfKey).some(matches) : matches(scope);
 }
 
-/** The change of one task by an apply, as far as its revisions have it. */
 async function ofTask(
   store: Store,
   change: Entry,

@@ -123,7 +123,6 @@ async function readLog({ store, owner }: Call, queues: readonly string[]) {
   );
 }
 
-/** All that a board is made of, read at once. */
 export async function readBoard(
   call: Call,
   queues: readonly string[],

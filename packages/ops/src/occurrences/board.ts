@@ -105,7 +105,6 @@ const MOST_ROWS = 30;
 const FEW = 24;
 /** Steps of schedules for one answer. */
 const MOST_STEPS = 300_000;
-/** Length of each list. */
 const LISTED = 8;
 
 const input = z.strictObject({
@@ -202,7 +201,6 @@ function zonesOf(samples: readonly Sample[]): ReadonlyMap<string, string> {
   return zones;
 }
 
-/** The tasks of rows. */
 async function namedTasks({ scope, store }: Call, rows: readonly OfTask[]): Promise<Map<string, Task>> {
   const names = rows.flatMap(({ task }) => task ?? []);
   const stored = await Promise.all(names.map((name) => store.tasks.get(name).catch(() => undefined)));

@@ -40,7 +40,6 @@ export const changeShape = z
   });
 type Change = z.output<typeof changeShape>;
 
-/** The beginning of failures. */
 export interface Begin {
   readonly at: number;
   readonly tasks: readonly TaskName[];
@@ -92,7 +91,6 @@ function concerns(entry: Entry, names: readonly TaskName[], tasks: readonly Stor
   return names.some((name) => matchesTask(entry, name));
 }
 
-/** The newest worker of their queues that was started shortly before. */
 function startedBefore(workers: readonly WorkerInfo[], { at, tasks }: Begin): WorkerInfo | undefined {
   return workers
     .filter(({ started, queues }) => {

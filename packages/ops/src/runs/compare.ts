@@ -51,7 +51,6 @@ async function lastGood({ store }: Scope, { id, task, enqueued }: Run): Promise<
   return undefined;
 }
 
-/** The definitions that were in force when the two runs were enqueued. */
 async function definitionsOf({ store: { tasks } }: Scope, good: Run, { task: name, enqueued }: Run) {
   const [task, revisions] = await Promise.all([tasks.get(name), tasks.revisions(name)]);
   if (!task) return undefined;

@@ -64,7 +64,6 @@ export const listItems = operation({
   },
 });
 
-/** An item, its run, and the nominal time of that. */
 type FoundItem = RunItem & Pick<Run, "nominal"> & { readonly run: string };
 
 /** The question of support: was this customer's item done, when, and in which run? */

@@ -164,7 +164,6 @@ async function begin({ store, by }: Call, made: Planning, token: string): Promis
   return begun;
 }
 
-/** The queues in which it writes. */
 function queuesOf({ steps }: Planning): Set<string> {
   return new Set(steps.flatMap(({ item: { task, from } }) => [task.queue, ...(from ? [from.queue] : [])]));
 }
@@ -353,7 +352,6 @@ function undoLine({ item, adopted, paused }: Step): string {
   return [keyOf(task), ...more].join(" ");
 }
 
-/** The note of a pause that a set enforces. */
 export function pauseNote(set: string): string {
   return `set ${set}`;
 }

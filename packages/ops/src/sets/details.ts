@@ -121,7 +121,6 @@ export class Details {
     }
   }
 
-  /** Load and warnings, once all changes are known. */
   async ofAll(steps: readonly Step[]): Promise<Pick<Plan, "load" | "warnings">> {
     const moved = steps.filter(({ task, item }) => task || item.action === "remove");
     const gone = new Set(moved.map(({ item }) => keyOf(item.from ?? item.task)));

@@ -40,7 +40,6 @@ export interface Step {
 export interface Planning {
   readonly plan: Applied;
   readonly steps: readonly Step[];
-  /** Calendars that differ. */
   readonly calendars: ReadonlyMap<string, readonly string[]>;
   /** Names all that it does, whatever the generation of the set. */
   readonly does: string;
@@ -57,7 +56,6 @@ export interface Prepared extends Owned {
   readonly input: GivenSet;
   readonly record: TaskSet | undefined;
   readonly wanted: ReadonlyMap<string, Wanted>;
-  /** Calendars that differ. */
   readonly calendars: ReadonlyMap<string, readonly string[]>;
   readonly outcomes: Applied["calendars"];
   /** Schedules with these calendars; undefined: none differs. */
@@ -110,7 +108,6 @@ export function checkTasks(
 /** Adds to an item what people want to see of its change. */
 export type Detail = (item: PlanItem, planned: PlannedPut, task: CheckedTask) => Promise<PlanItem>;
 
-/** Compares what was prepared with what is stored. */
 export async function compare(call: Call, prepared: Prepared, detail?: Detail): Promise<Planning> {
   const { input, record, wanted, members, calendars, outcomes, now } = prepared;
   const { set, version, commit, keep, protect = [], undoes } = input;

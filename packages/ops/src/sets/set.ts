@@ -36,7 +36,6 @@ export const set = z
   })
   .meta({ id: "TaskSet" });
 
-/** A task as a set defines it. */
 export interface SetTask extends TaskInput {
   /** Enforced by each apply. Default: people pause and resume it. */
   state?: "paused" | "running" | undefined;
@@ -90,7 +89,6 @@ export type SetInput = z.output<typeof setInput>;
 
 /** Made by an undo: only these tasks are removed, and an older version is applied. */
 export interface Undoes {
-  /** Id of the change in the log. */
   readonly change: string;
   /** Keys of tasks. */
   readonly removes: readonly string[];

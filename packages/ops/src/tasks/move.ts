@@ -119,7 +119,6 @@ interface Both {
   readonly queue: string | undefined;
 }
 
-/** The task in its present queue, and the task of the same name in the other queue. */
 async function bothOf(scope: Scope, ref: TaskRef, queue: string): Promise<Both> {
   const { store } = scope;
   const { queue: named, owner, id } = scope.resolve(ref);

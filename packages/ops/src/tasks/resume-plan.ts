@@ -60,7 +60,6 @@ type ResumePlan = z.output<typeof plan>;
 type FreezeScope = z.output<typeof freezeScope>;
 
 const DAY = 86_400_000;
-/** Tasks that are listed, and entries of a sample. */
 const [MOST_LISTED, SAMPLE] = [10, 10];
 
 /** Counts at most 250,000 times of schedules; beyond, counts are lower bounds (`exact: false`). */
@@ -139,7 +138,6 @@ function isBy(
   return covers(freeze, definition) && [at, to].some((time) => time <= ended && frozenAt([freeze], time));
 }
 
-/** Sum of counts. */
 class Sum {
   tasks = 0;
   count = 0;

@@ -40,7 +40,6 @@ export async function alertBody(
   return given(body);
 }
 
-/** The body of an alert about the whole namespace. */
 function bodyOf(
   { namespace }: Store,
   { kind, code, queue, type, at, message, ended }: Alert,

@@ -83,7 +83,6 @@ export interface ChangeFacts {
   readonly details?: Readonly<Record<string, Json | undefined>> | undefined;
 }
 
-/** Names of many tasks, and the parts of a name that all have in common. */
 export function manyOf(tasks: readonly TaskName[]): { scope: ChangeScope; facts: ChangeFacts } {
   const [first] = tasks;
   const common = (part: "queue" | "owner") =>

@@ -20,7 +20,6 @@ const MOST_HELD = 1_000;
 /** A task, and the runs on which its display depends. */
 export interface Seen {
   readonly stored: StoredTask;
-  /** Its open runs. */
   readonly runs: readonly Run[];
   readonly failing: LastRun["failing"];
 }

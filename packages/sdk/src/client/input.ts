@@ -51,7 +51,6 @@ export function assertPutOptions(options: PutOptions): void {
   );
 }
 
-/** A valid task, and the result of checking its schedule. */
 export interface CheckedTask extends ParsedTask {
   readonly warnings: readonly Warning[];
   /** `enabled: true` was given, not left out. */

@@ -15,7 +15,6 @@ export interface Preview {
   readonly givenUp?: { readonly from: number; readonly to: number } | undefined;
 }
 
-/** Compiles the schedule of a task. */
 export type Schedules = { get(task: TaskDefinition): TaskSchedule };
 
 /** Times of each side of a preview. */

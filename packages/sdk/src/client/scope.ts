@@ -141,7 +141,6 @@ export class Scope {
     return new CarillonError("FORBIDDEN", `this client is bound to owner ${this.owner}.`, { field: "owner" });
   }
 
-  /** The queues of the namespace. */
   queues(): Promise<string[]> {
     return this.store.registry.queues();
   }

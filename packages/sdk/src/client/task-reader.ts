@@ -69,7 +69,6 @@ export async function listStats(scope: Scope, options: ListOptions): Promise<Sta
   return { tasks: await Promise.all(rows), cursor: page.cursor };
 }
 
-/** Number of runs of a task that are under way. */
 async function runningOf({ store }: Scope, task: TaskName): Promise<number> {
   const runs = await store.runs.many(task.queue, await store.runs.open(task));
   return runs.filter(({ state }) => state === "running" || state === "terminating").length;
@@ -164,7 +163,6 @@ async function overdueBefore(scope: Scope, asked: string | undefined): Promise<n
   return queue === undefined ? 0 : (await scope.store.tasks.time(queue)) - PATIENCE;
 }
 
-/** Tasks to count. */
 export type CountOptions = Pick<ListOptions, "queue" | "owner" | "tag" | "deliveries">;
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN` */

@@ -22,7 +22,6 @@ interface Delivery {
   readonly state: "collecting" | "waiting" | "failed";
   /** Due time, UTC ms. */
   readonly at: number;
-  /** The kinds of its alerts. */
   readonly kinds: readonly string[];
   readonly error?: string;
 }

@@ -94,7 +94,6 @@ export function displayState(task: Pick<Task, "state">, runs: readonly Pick<Run,
   return task.state === "scheduled" ? "SCHEDULED" : "DISABLED";
 }
 
-/** Fields of a task that follow from its open runs. */
 export function openView(
   task: Pick<Task, "state">,
   runs: readonly Pick<Run, "state">[],

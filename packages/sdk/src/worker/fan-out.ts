@@ -90,7 +90,6 @@ function newItem({ index, data, key }: RunItem): NewItem {
   return { index, item: data, key };
 }
 
-/** Items of an earlier run with this status. */
 async function recordsOf({ parts, taken }: RunAttempt, run: string, status: ItemState): Promise<RunItem[]> {
   const all = { from: 0, limit: MOST_ITEMS };
   return (await parts.store.items.page(taken.queue, run, (one) => one === status, all)).items;
@@ -114,7 +113,6 @@ async function generated(attempt: RunAttempt, type: AnyFanOutType, started: Star
   });
 }
 
-/** Size of an item's JSON in bytes. */
 function sizeOf(item: unknown, index: number): number {
   try {
     return Buffer.byteLength(plainJson(item, `items[${index}]`, LARGEST_ITEM));

@@ -3,7 +3,6 @@ import { fromZod, invalid, policySchema } from "@carillon/core/internal";
 import { z } from "zod";
 import type { JobBackoff } from "./backoff.js";
 
-/** Retry settings of an item, as job options. */
 export interface ItemRetry {
   readonly attempts: number;
   readonly backoff: JobBackoff;

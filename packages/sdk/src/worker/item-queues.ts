@@ -8,7 +8,6 @@ const TRIES = 10;
 /** Progress is written no more often, in ms. */
 const PROGRESS_EVERY = 1_000;
 
-/** Progress of a run's items. */
 export async function countItems(run: Job): Promise<{ succeeded: number; failed: number; left: number }> {
   const counts = await run.getDependenciesCount({ processed: true, ignored: true, unprocessed: true });
   const { processed: succeeded = 0, ignored: failed = 0, unprocessed: left = 0 } = counts;

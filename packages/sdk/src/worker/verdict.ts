@@ -4,7 +4,6 @@ import { Ending } from "./ending.js";
 import { asError, errorText, isPermanent, LockLostError } from "./errors.js";
 import type { Ended, TimeBox } from "./time-box.js";
 
-/** The action on the job. */
 export type JobEnd =
   | { readonly end: "complete"; readonly value: Json | undefined }
   /** BullMQ retries if attempts are left and the error allows it. */

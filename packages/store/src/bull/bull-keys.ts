@@ -54,7 +54,6 @@ export function bullRepeatJob(id: string, next: number | string): string {
   return `repeat:${id}:${next}`;
 }
 
-/** The keys of a scheduler, and those of its queue that change with it. */
 export function bullSchedulerKeys(bull: string, id: string) {
   return {
     repeat: bullRepeats(bull),
@@ -65,7 +64,6 @@ export function bullSchedulerKeys(bull: string, id: string) {
   };
 }
 
-/** BullMQ's set of a queue's jobs that are delayed. */
 export function bullDelayed(bull: string): string {
   return `${bull}delayed`;
 }

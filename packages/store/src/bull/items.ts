@@ -76,7 +76,6 @@ export interface ItemEnd {
   readonly status: ItemState;
   /** The run's time limit left it for the next run. */
   readonly left?: boolean | undefined;
-  /** Its result and error. */
   readonly details?: { readonly [Field in "result" | "error"]?: RunItem[Field] | undefined } | undefined;
   /** Replaces its data. */
   readonly data?: Json | undefined;

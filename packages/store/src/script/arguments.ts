@@ -69,7 +69,6 @@ export function writeItem({ each }: Layout, item: Values): Written {
   return sent;
 }
 
-/** All that a call sends. */
 export function writeCall(
   { own, each }: Layout,
   keys: Values,

@@ -50,7 +50,6 @@ export type Rest<T extends Signature> = T["each"] extends object
 /** Lua functions that several scripts share. */
 export interface Library {
   readonly name: string;
-  /** Libraries that it builds on. */
   readonly uses: readonly Library[];
   /** Its text as our own Lua files are written, with facts; undefined: `lib/<name>.lua`. */
   readonly made?: (context: ScriptContext) => string;
@@ -119,7 +118,6 @@ export interface Declared<T extends Signature = Signature, Answer = unknown> {
   readonly answer?: Answer;
 }
 
-/** All scripts that were declared in this process. */
 export const DECLARED = new Map<string, Declared>();
 
 /** The protection of a script from late copies; undefined: there is no such script. */

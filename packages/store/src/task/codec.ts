@@ -25,7 +25,6 @@ import { unreadable } from "./errors.js";
 import { joinLongValues, splitLongValues } from "./long-values.js";
 import * as read from "./stored-fields.js";
 
-/** Retention of jobs that have ended, in each queue. */
 interface JobRetention<Time> {
   /** Time for which BullMQ keeps a job after its end. */
   for: Time;
@@ -99,7 +98,6 @@ export interface StoredTask {
   readonly hasOpenRuns: boolean;
   /** Names the definition: the generation of the put that stored it. Another definition never has the same one. */
   readonly revision: string;
-  /** The revision of the shared calendars that it was planned with. */
   readonly calendarRevision: number;
   readonly created: number;
   readonly updated: number;
@@ -148,7 +146,6 @@ export function definitionFields({ definition, payloadJson }: ParsedTask, once =
   return fields;
 }
 
-/** Fields of a definition that no script reads. */
 const OPAQUE = new Set(["schedule", "payload", "policies", ...TEXT_FIELDS]);
 
 /** The fields of a definition as they are written. */
@@ -328,7 +325,6 @@ export interface Revision {
   readonly by: string | undefined;
   /** Id of the entry in the change log whose put replaced it, if that was one of many tasks. */
   readonly change?: string | undefined;
-  /** The task was deleted, and had this state. */
   readonly deleted?: TaskState;
   readonly definition: TaskDefinition;
 }

@@ -69,7 +69,6 @@ export function noText(error: unknown): string {
   return "";
 }
 
-/** The quota of waiting jobs of the owner, or of all, is used up. */
 export function tooManyWait({ owner, queue }: Pick<TaskName, "owner" | "queue">): CarillonError {
   return new CarillonError(
     "QUOTA_WAITING",

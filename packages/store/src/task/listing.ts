@@ -281,7 +281,6 @@ export class TaskListing extends Repository {
     return { locals, last: names.length < size ? undefined : locals.at(-1), read: names.length };
   }
 
-  /** Names by time, of all queues. */
   async *#byTime(
     queues: readonly string[],
     { owner, text }: TaskFilter,

@@ -54,7 +54,6 @@ export class NameSets {
     return this.#link.ask((client) => Promise.all(commands(client)));
   }
 
-  /** Number of names that meet a condition. */
   async size({ sets, below }: Condition): Promise<number> {
     const to = bound(below);
     return sum(await this.ask((client) => sets.map((set) => client.zcount(set, "-inf", to))));

@@ -93,7 +93,6 @@ const READ_PUT = script("read-put", {
   answer: answers<[now: number, marks: string[]]>(),
 });
 
-/** The view of a queue that a put is planned with. */
 export interface PutView {
   /** Time of the queue's Redis. */
   readonly now: number;

@@ -29,7 +29,6 @@ const SUGGEST = script("suggest", {
   answer: answers<string[]>(),
 });
 
-/** Some tasks of a queue. */
 export interface TaskSample {
   /** Number of tasks that they stand for. */
   readonly all: number;
@@ -110,7 +109,6 @@ export class TaskReads extends Repository {
     return { queue, owner: ref.owner, id: ref.id };
   }
 
-  /** The queues that hold a task, or revisions, of this name. */
   async #holding(queues: readonly string[], local: string, what: "task" | "revisions"): Promise<string[]> {
     const found = await Promise.all(
       queues.map((queue) => this.link.ask((client) => client.exists(this.keys.queue(queue)[what](local)))),
@@ -291,7 +289,6 @@ export class TaskReads extends Repository {
     return { planned, waiting: Math.max(0, all - planned - paused - finished), paused, finished };
   }
 
-  /** The queues in which an owner has tasks. */
   async queuesOf(owner: string): Promise<string[]> {
     const queues = await this.#registry.queues();
     const counts = await Promise.all(queues.map((queue) => this.count(queue, owner)));

@@ -215,7 +215,6 @@ export class TaskRepository extends TaskReads {
     return mended;
   }
 
-  /** The keys of all scripts that move a task. */
   #movedKeys(name: TaskName) {
     const keys = this.keys.queue(name.queue);
     const local = localName(name);
@@ -418,7 +417,6 @@ export class TaskRepository extends TaskReads {
     return gone === 1;
   }
 
-  /** Clears the runs of a queue that interrupted deletes have left. */
   async clearDeletedRuns(queue: string): Promise<void> {
     const keys = this.keys.queue(queue);
     const marks: string[] = [];

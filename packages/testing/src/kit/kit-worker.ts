@@ -98,7 +98,6 @@ export class KitWorker {
   }
 }
 
-/** Opens Carillon's own worker. */
 export function carillonWorker(
   options: {
     types: readonly AnyTaskType[];

@@ -7,7 +7,6 @@ import { type CalendarEvent, calendarFault } from "./parse.js";
 
 const LAST_MICRO = 60 * MICROS - 1;
 
-/** The sets of values of a calendar event. */
 export function calendarFields(event: CalendarEvent): Fields {
   const fractions = event.seconds?.some((c) => [c.start, c.repeat].some((n) => n % MICROS !== 0)) ?? false;
   return {

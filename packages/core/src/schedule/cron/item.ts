@@ -1,6 +1,5 @@
 import { CarillonError, quote } from "../../errors.js";
 
-/** Allowed values of one cron field. */
 export interface CronFieldKind {
   readonly name: string;
   readonly min: number;

@@ -82,7 +82,6 @@ function whileAligned({ start, end }: Span, time: number, own: Segment, zone: Zo
   return first <= time ? { start: first, end: Math.min(end, own.end, shown.end) } : undefined;
 }
 
-/** Excludes the single times of another schedule. */
 export class TimesExcluder implements Excluder {
   readonly #times: CompiledSchedule;
   readonly #allFrom: number;

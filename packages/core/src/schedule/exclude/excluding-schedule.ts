@@ -22,7 +22,6 @@ const STEP = 4;
 const MAX_YEARS = 32;
 const LEAST_YEARS = 4;
 
-/** A schedule without its excluded times. */
 export class ExcludingSchedule implements CompiledSchedule {
   readonly #inner: CompiledSchedule;
   readonly #excluders: readonly NamedExcluder[];

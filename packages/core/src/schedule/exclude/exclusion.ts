@@ -4,7 +4,6 @@ import type { Excluder } from "./excluder.js";
 
 /** A parsed exclusion, not yet bound to the clock of a schedule: members of a union share it. */
 export interface Exclusion {
-  /** Whether it removes whole days. */
   readonly wholeDays: boolean;
   on(target: Timetable): Excluder[];
   /**

@@ -6,7 +6,6 @@ import { timeless } from "../fields/fields.js";
 import { CalendarDays, type DaySet, monthKey } from "./day-set.js";
 import { type Rule, ruleOf } from "./on-clock.js";
 
-/** The most entries of a shared calendar. */
 export const MAX_CALENDAR_ENTRIES = 4_096;
 /** The most entries that are not plain dates. */
 const MAX_RULES = 64;

@@ -1,6 +1,5 @@
 import type { CompiledSchedule } from "../types.js";
 
-/** One time, once. */
 export class AtOnce implements CompiledSchedule {
   readonly #time: number;
 
