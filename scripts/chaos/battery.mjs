@@ -4,7 +4,8 @@ import { Client } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { percentile } from "../bench/lib/report.mjs";
-import { pause, random } from "../lib/nodes.mjs";
+import { pause } from "../lib/nodes.mjs";
+import { randomOf } from "../lib/random.mjs";
 import { check } from "./checker.mjs";
 import { Crew } from "./crew.mjs";
 import { namesOf, readQueue } from "./evidence.mjs";
@@ -105,8 +106,8 @@ class Battery {
     const onUnexpected = (error) => {
       this.#crew.problems.push(`a client's call failed: ${error.stack ?? error}`);
     };
-    this.#editing = startEditing(this.#client, this.#tasks, random(seed + 2), onUnexpected);
-    this.#freezer = new Freezer(this.#client, random(seed + 3), onUnexpected);
+    this.#editing = startEditing(this.#client, this.#tasks, randomOf(seed + 2), onUnexpected);
+    this.#freezer = new Freezer(this.#client, randomOf(seed + 3), onUnexpected);
   }
 
   /** A Redis clock that can be wrong, if the library is installed and this Redis works with it. */

@@ -12,7 +12,6 @@ import { monotonic } from "./failpoint.mjs";
 import { COMMIT } from "./faults/network.mjs";
 import { Observer } from "./observer.mjs";
 import { ask, openServers } from "./servers.mjs";
-import { watchMulti } from "./watch-multi.mjs";
 
 const QUEUE = "control";
 /** Short, in ms, so that the mutex of a frozen node expires soon. */
@@ -63,7 +62,6 @@ const FINDS = {
   "edits without a fence": ["paused", "stale"],
   "no re-read": ["pending"],
   "scripts not sent again": ["pending"],
-  "WATCH/MULTI": ["duplicates"],
   "overlap guard removed": ["overlaps"],
   "freeze check removed": ["frozen"],
   "writes lost": ["regressions", "gaps"],
@@ -76,8 +74,7 @@ const CONTROLS = {
   async "mutex only"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
     const [frozen] = await stage.nodes(2, "fence");
-    const hit = await frozen.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
-    if (!hit) throw new Error("it never came to a commit");
+    const hit = await stopAtCommit(frozen);
     await stage.another(hit.mono);
     frozen.thaw();
     await stage.another(hit.mono, frozen.id);
@@ -87,8 +84,7 @@ const CONTROLS = {
   async "fence removed"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
     const [slow] = await stage.nodes(2, "mutex,fence");
-    const hit = await slow.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
-    if (!hit) throw new Error("it never came to a commit");
+    const hit = await stopAtCommit(slow);
     await stage.another(hit.mono);
     slow.thaw();
     await stage.another(hit.mono, slow.id);
@@ -99,8 +95,7 @@ const CONTROLS = {
     await stage.put({ overlap: "allow", catchUp: "all" });
     const nodes = await stage.nodes(2, "fence");
     const owner = await stage.owner(nodes);
-    const hit = await owner.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
-    if (!hit) throw new Error("it never came to a commit");
+    const hit = await stopAtCommit(owner);
     await stage.vanished(owner);
     await stage.another(hit.mono);
     owner.thaw();
@@ -126,8 +121,7 @@ const CONTROLS = {
     await stage.put({ overlap: "allow", catchUp: "all" });
     await stage.put({ id: "u", overlap: "allow", catchUp: "all" });
     const [node] = await stage.nodes(1, "fence");
-    const hit = await node.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
-    if (!hit) throw new Error("it never came to a commit");
+    const hit = await stopAtCommit(node);
     await stage.edit("t", { what: "paused" }, (task) => stage.client.pause(task));
     await stage.edit("u", { what: "stale", edit: 1 }, (task) =>
       stage.client.put({ ...task, payload: { edit: 1 } }),
@@ -159,19 +153,12 @@ const CONTROLS = {
     await pause(2_000);
   },
 
-  /** A reconnect drops the WATCH, and the client sends its MULTI again. */
-  async "WATCH/MULTI"(stage) {
-    await stage.put({ overlap: "allow", catchUp: "all" });
-    await watchMulti(stage.servers, stage.namespace, QUEUE);
-  },
-
   /** A failed job is retried from outside between a node's read and its commit. */
   async "overlap guard removed"(stage) {
     await stage.put({ overlap: "skip", catchUp: "one" });
     const [node] = await stage.nodes(1, "overlap-guard");
     await stage.failFirstJob();
-    const hit = await node.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
-    if (!hit) throw new Error("it never came to a commit");
+    const hit = await stopAtCommit(node);
     await stage.retryFirstJob();
     node.thaw();
     await stage.another(hit.mono);
@@ -181,8 +168,7 @@ const CONTROLS = {
   async "freeze check removed"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
     const [node] = await stage.nodes(1, "freeze");
-    const hit = await node.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
-    if (!hit) throw new Error("it never came to a commit");
+    const hit = await stopAtCommit(node);
     await stage.freeze();
     node.thaw();
     await stage.another(hit.mono);
@@ -195,8 +181,7 @@ const CONTROLS = {
     await stage.another(0);
     const loseWrites = await stage.snapshot();
     await stage.another(monotonic());
-    const hit = await node.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
-    if (!hit) throw new Error("it never came to a commit");
+    await stopAtCommit(node);
     await stage.looked();
     await loseWrites();
     await stage.looked();
@@ -229,6 +214,13 @@ const CONTROLS = {
     await stage.ended(runs);
   },
 };
+
+/** Freezes a node that has decided, right before its commit. */
+async function stopAtCommit(node) {
+  const hit = await node.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
+  if (!hit) throw new Error("it never came to a commit");
+  return hit;
+}
 
 export const CONTROL_NAMES = Object.keys(CONTROLS);
 

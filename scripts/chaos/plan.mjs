@@ -1,6 +1,6 @@
 // The plan of a run, derived from the seed alone. Storms, in which faults follow each other closely, alternate with
 // probes: one fault, then quiet, so that the recovery time belongs to this fault.
-import { random } from "../lib/nodes.mjs";
+import { randomOf } from "../lib/random.mjs";
 
 /** Time between two faults of a storm, by their scope, in ms. */
 const PACE = { node: 300, worker: 1_000, redis: 3_200 };
@@ -52,10 +52,10 @@ function groupBy(faults) {
  * the storm ends
  */
 export function makePlan({ faults, probes, ms, seed, pace = PACE }) {
-  const dice = random(seed);
+  const dice = randomOf(seed);
   const plan = [];
   const add = (at, fault, more) =>
-    plan.push({ at, fault, dice: random(Math.floor(dice() * 2 ** 32)), ...more });
+    plan.push({ at, fault, dice: randomOf(Math.floor(dice() * 2 ** 32)), ...more });
   const lanes = Object.entries(pace).flatMap(([scope, every]) => {
     const own = faults.filter((fault) => fault.scope === scope && !fault.last);
     return own.length > 0 ? [{ every, next: byKind(own, dice), used: new Set() }] : [];

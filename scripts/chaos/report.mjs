@@ -1,5 +1,7 @@
 // Results of a run, as an object and as text.
 
+import { tableOf } from "../lib/table.mjs";
+
 /** Without a failure in n trials its probability is, at 95 %, below 3/n (the rule of three). */
 function bound(n) {
   return n === 0 ? 1 : Math.min(1, 3 / n);
@@ -177,12 +179,5 @@ export function textOf(run, report) {
 const ms = (value) => `${Math.round(value)} ms`;
 
 function table(head, rows) {
-  const all = [head, ...rows].map((row) => row.map(String));
-  const widths = head.map((_, i) => Math.max(...all.map((row) => row[i].length)));
-  return all.map((row) =>
-    row
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
-      .join("  ")
-      .trimEnd(),
-  );
+  return tableOf([head, ...rows].map((row) => row.map(String)));
 }

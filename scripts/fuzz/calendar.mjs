@@ -2,6 +2,7 @@
 // next times. Differences that are known defects of systemd are skipped by rule and counted; any other one fails.
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
+import { randomOf } from "../lib/random.mjs";
 import { EVENT_ZONES, randomEvent } from "./calendar-events.mjs";
 
 const { values: options } = parseArgs({
@@ -29,18 +30,8 @@ const DAY = 86_400_000;
 /** Distance from a clock change below which systemd's answers cannot be trusted. */
 const NEAR = 26 * 3_600_000;
 
-const random = generator(Number(options.seed));
+const random = randomOf(Number(options.seed));
 const pick = (list) => list[Math.floor(random() * list.length)];
-
-/** mulberry32. */
-function generator(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 /** Asks systemd about many expressions: `{ canonical, next }`, or undefined for one that it refuses. */
 function askSystemd(expressions, base) {

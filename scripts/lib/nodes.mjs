@@ -53,15 +53,4 @@ export class Node {
   }
 }
 
-/** The generator mulberry32: the same faults for the same seed. */
-export function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

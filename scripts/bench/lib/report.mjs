@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { cpus, loadavg } from "node:os";
+import { tableOf } from "../../lib/table.mjs";
 
 const require = createRequire(import.meta.url);
 
@@ -46,14 +47,7 @@ export function print({ bench, targets, seen = {}, table = [], redis = "?", smok
 function tableLines(rows) {
   if (rows.length === 0) return [];
   const columns = Object.keys(rows[0]);
-  const cells = [columns, ...rows.map((row) => columns.map((column) => text(row[column] ?? "")))];
-  const widths = columns.map((_, i) => Math.max(...cells.map((line) => line[i].length)));
-  return cells.map((line) =>
-    line
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
-      .join("  ")
-      .trimEnd(),
-  );
+  return tableOf([columns, ...rows.map((row) => columns.map((column) => text(row[column] ?? "")))]);
 }
 
 function text(value) {
@@ -73,7 +67,7 @@ function machineText(redis) {
   ].join(", ");
 }
 
-function version(name) {
+export function version(name) {
   // Not through `require`: packages need not export their package.json.
   for (const folder of require.resolve.paths(name) ?? []) {
     try {

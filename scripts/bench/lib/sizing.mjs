@@ -1,4 +1,5 @@
 // The figures and formulas of docs/capacity.md, whose tables are made here. The bench `capacity` measures the sizes.
+import { randomOf } from "../../lib/random.mjs";
 
 export const JOB = "job that has ended, with its place in BullMQ's list";
 
@@ -107,16 +108,6 @@ export function slotOf(tag) {
     for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
   }
   return crc & 0x3fff;
-}
-
-/** mulberry32 */
-function randomOf(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 const [MINUTE, HOUR, DAY] = [60, 3_600, 86_400];
