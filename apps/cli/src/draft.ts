@@ -8,12 +8,9 @@ import type { Io } from "./io.js";
 
 /** A definition in the user's editor. Only the user can read its file, which stays until it is discarded. */
 export class Draft {
-  readonly #io: Io;
   #file: string | undefined;
 
-  constructor(io: Io) {
-    this.#io = io;
-  }
+  constructor(private readonly io: Io) {}
 
   /** Undefined until the editor is started. */
   get file(): string | undefined {
@@ -22,7 +19,7 @@ export class Draft {
 
   /** @returns the saved document @throws `INVALID_OPTION` if there is no editor, or it fails; `INVALID_TASK` if it is not JSON */
   async edit(definition: unknown): Promise<unknown> {
-    const { env } = this.#io;
+    const { env } = this.io;
     const editor = env.VISUAL || env.EDITOR;
     if (!editor) throw misuse("EDITOR", "missing.", "Set it to your editor, or use --set FIELD=VALUE.");
     const file = join(await mkdtemp(join(tmpdir(), "carillon-")), "task.json"); // a folder that only this user can enter
@@ -30,7 +27,7 @@ export class Draft {
     this.#file = file;
     await run(editor, file, env);
     const hint = "Save one task as a JSON object.";
-    return parseJson(await readAll(this.#io, file, hint), hint);
+    return parseJson(await readAll(this.io, file, hint), hint);
   }
 
   async discard(): Promise<void> {

@@ -25,11 +25,7 @@ const MAX_FORM = 4 * 1024;
 
 /** Authenticates requests by link, form or header, and turns away all others. */
 export class Guard {
-  readonly #parts: GuardOptions;
-
-  constructor(parts: GuardOptions) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: GuardOptions) {}
 
   /**
    * `?token=…` opens a session and redirects to the address without it, which keeps the token out of the address bar
@@ -57,17 +53,17 @@ export class Guard {
   async #signIn(c: Ctx, token: string, next: string): Promise<Response> {
     const credential = await this.#credential(c, token, next);
     if (credential instanceof Response) return credential;
-    const session = this.#parts.auth.openSession(credential);
-    setCookie(c, this.#parts.auth.cookie, session, { ...cookieOptions(c), maxAge: SESSION_MS / 1_000 });
+    const session = this.parts.auth.openSession(credential);
+    setCookie(c, this.parts.auth.cookie, session, { ...cookieOptions(c), maxAge: SESSION_MS / 1_000 });
     const { role, name } = credential;
-    this.#parts.logger.info({ role, token: name, from: clientAddress(c) }, "signed in");
+    this.parts.logger.info({ role, token: name, from: clientAddress(c) }, "signed in");
     return c.redirect(c.var.site.basePath + localPath(next), 303);
   }
 
   /** An answer for a wrong or expired token. A right token is always accepted, even after wrong ones from its address. */
   async #credential(c: Ctx, token: string, next: string): Promise<Credential | Response> {
     try {
-      return (await this.#parts.auth.credential(token)) ?? (await this.#turnAwayWrong(c, next));
+      return (await this.parts.auth.credential(token)) ?? (await this.#turnAwayWrong(c, next));
     } catch (error) {
       if (!isCarillonError(error, "TOKEN_EXPIRED")) throw error;
       return this.#turnAway(c, 401, { next, problem: error.message }, error);
@@ -76,30 +72,30 @@ export class Guard {
 
   async #turnAwayWrong(c: Ctx, next: string): Promise<Response> {
     const from = clientAddress(c);
-    const answered = await this.#parts.limiter.failed(from);
+    const answered = await this.parts.limiter.failed(from);
     if (answered === "too many") {
       c.header("Retry-After", "5");
       return this.#turnAway(c, 429, { next, problem: "Too many wrong tokens. Try again in a moment." });
     }
     // Late answers are not logged, because they would fill the log.
-    if (answered === "at once") this.#parts.logger.warn({ from }, "sign-in failed");
+    if (answered === "at once") this.parts.logger.warn({ from }, "sign-in failed");
     return this.#turnAway(c, 401, { next, problem: "This token is not valid." });
   }
 
   readonly signOut = async (c: Ctx): Promise<Response> => {
     // A page of another site cannot send the session (SameSite=Strict), so it cannot end one either.
     const forget = () =>
-      setCookie(c, this.#parts.auth.cookie, "", { ...cookieOptions(c), expires: new Date(0) });
+      setCookie(c, this.parts.auth.cookie, "", { ...cookieOptions(c), expires: new Date(0) });
     try {
       const session = await this.#session(c);
       if (session) {
         forget();
-        await this.#parts.store.registry.endSession(session.id, SESSION_MS);
+        await this.parts.store.registry.endSession(session.id, SESSION_MS);
       }
     } catch (thrown) {
       forget();
       const error = coded(thrown);
-      this.#parts.logger.error({ code: error.code, error: error.message }, "a session could not be ended");
+      this.parts.logger.error({ code: error.code, error: error.message }, "a session could not be ended");
       if (!wantsPage(c)) return refuse(c, error);
       const problem = `Signed out in this browser only. The session could not be ended elsewhere: ${error.message}`;
       return this.#page(c, 503, { next: "/", problem });
@@ -114,7 +110,7 @@ export class Guard {
       const credential = await this.#credential(c, secret, "/");
       if (credential instanceof Response) return credential;
       c.set("identity", identityOf(credential, "bearer", credential.digest));
-      c.set("holds", async () => (await this.#parts.auth.credential(secret)) !== undefined);
+      c.set("holds", async () => (await this.parts.auth.credential(secret)) !== undefined);
       return next();
     }
     const session = await this.#session(c);
@@ -130,14 +126,14 @@ export class Guard {
   };
 
   async #session(c: Ctx): Promise<Session | undefined> {
-    const cookie = getCookie(c, this.#parts.auth.cookie);
-    return cookie === undefined ? undefined : this.#parts.auth.session(cookie);
+    const cookie = getCookie(c, this.parts.auth.cookie);
+    return cookie === undefined ? undefined : this.parts.auth.session(cookie);
   }
 
   /** Whether the session was ended, here or on another console. @throws `REDIS_UNAVAILABLE` at once while Redis is down */
   async #hasEnded({ id }: Session): Promise<boolean> {
-    if (!this.#parts.store.ready) throw unreachable();
-    return this.#parts.store.registry.sessionHasEnded(id);
+    if (!this.parts.store.ready) throw unreachable();
+    return this.parts.store.registry.sessionHasEnded(id);
   }
 
   /** @param error for programs; default: one that describes the status and the page's problem */

@@ -25,17 +25,14 @@ interface Asset {
 
 /** Serves the pages: one document for each of their addresses, and its scripts and styles, which anyone may read. */
 export class Ui {
-  readonly #basePath: string;
   #read: { document: string; assets: ReadonlyMap<string, Asset> } | undefined;
 
   /** @param basePath where the console is mounted: "" or `/ops/carillon` */
-  constructor(basePath: string) {
-    this.#basePath = basePath;
-  }
+  constructor(private readonly basePath: string) {}
 
   /** Read once, at the first request. */
   get #files() {
-    this.#read ??= readFiles(this.#basePath);
+    this.#read ??= readFiles(this.basePath);
     return this.#read;
   }
 

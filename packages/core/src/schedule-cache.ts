@@ -14,13 +14,10 @@ interface Traits {
 export class ScheduleCache {
   readonly #entries = new Map<string, CompiledSchedule>();
   readonly #traits = new Map<string, Traits>();
-  readonly #capacity: number;
   #context: ScheduleContext = {};
   #contexts = 0;
 
-  constructor(capacity = 10_000) {
-    this.#capacity = capacity;
-  }
+  constructor(private readonly capacity = 10_000) {}
 
   /** Calendars that schedules refer to by name. */
   get context(): ScheduleContext {
@@ -59,7 +56,7 @@ export class ScheduleCache {
     const key = `${text}${seeded ? `\n${seed}` : ""}${named ? `\n${this.#contexts}` : ""}`;
     const known = this.#entries.get(key);
     // Skips the LRU bookkeeping while the cache has room.
-    if (known && this.#entries.size < this.#capacity) return known;
+    if (known && this.#entries.size < this.capacity) return known;
     this.#entries.delete(key);
     const compiled = known ?? compileSchedule(schedule, seed, this.#context);
     this.#entries.set(key, compiled);
@@ -77,7 +74,7 @@ export class ScheduleCache {
   }
 
   #bound(map: Map<string, unknown>): void {
-    if (map.size <= this.#capacity) return;
+    if (map.size <= this.capacity) return;
     for (const oldest of map.keys()) {
       map.delete(oldest);
       return;

@@ -18,25 +18,26 @@ export class TaskSchedule implements CompiledSchedule {
   readonly delay: number | undefined;
   readonly #schedule: Schedule;
   readonly #seed: string;
-  readonly #compiled: CompiledSchedule;
 
-  constructor(task: Scheduled, compiled: CompiledSchedule) {
+  constructor(
+    task: Scheduled,
+    private readonly compiled: CompiledSchedule,
+  ) {
     this.#schedule = task.schedule;
     this.#seed = seedOf(task);
-    this.#compiled = compiled;
     this.delay = delayOf(task.schedule);
   }
 
   next(after: number): number | undefined {
-    return this.#compiled.next(after);
+    return this.compiled.next(after);
   }
 
   latest(at: number): number | undefined {
-    return this.#compiled.latest(at);
+    return this.compiled.latest(at);
   }
 
   due(nominal: number): number {
-    return dueOf(this.#schedule, this.#seed, this.#compiled, nominal);
+    return dueOf(this.#schedule, this.#seed, this.compiled, nominal);
   }
 
   /** The first nominal time strictly after `after`, with when it is due. */

@@ -37,15 +37,16 @@ const IN_TEXT = new RegExp(
 /** Hides the values of fields by their names, so that secrets in Redis do not leave it through a console, a plan or a report. */
 export class Redactor {
   readonly #ends: readonly string[];
-  readonly #secrets: boolean;
 
   /**
    * @param fields names or dotted paths, in any case of letters; each is found at any depth, also in lists
    * @param secrets also fields that are named like a secret, and secrets in texts; a placeholder is refused in any field then
    */
-  constructor(fields: readonly string[], secrets = false) {
+  constructor(
+    fields: readonly string[],
+    private readonly secrets = false,
+  ) {
     this.#ends = fields.map((field) => `.${field.toLowerCase()}`);
-    this.#secrets = secrets;
   }
 
   /** A payload as it may be shown. @param before the one that it replaces: a hidden value that differs from it is marked as changed */
@@ -102,7 +103,7 @@ export class Redactor {
   }
 
   #isPlaceholder(text: string, path: string): boolean {
-    if (!this.#secrets) return text === REDACTED && this.#hides(path);
+    if (!this.secrets) return text === REDACTED && this.#hides(path);
     if (text === REDACTED || text === CHANGED) return true;
     return text.includes(REDACTED) && [...text.matchAll(IN_TEXT)].some(([all]) => all.endsWith(REDACTED));
   }
@@ -136,7 +137,7 @@ export class Redactor {
     const known = path.toLowerCase();
     return (
       this.#ends.some((end) => known.endsWith(end)) ||
-      (this.#secrets && SECRET_NAME.test(known.slice(known.lastIndexOf(".") + 1)))
+      (this.secrets && SECRET_NAME.test(known.slice(known.lastIndexOf(".") + 1)))
     );
   }
 
@@ -150,7 +151,7 @@ export class Redactor {
     if (Array.isArray(value)) return value.map((one, i) => inner(one, path, i));
     if (typeof value !== "object" || value === null) return value;
     // `{ "name": "DB_PASSWORD", "value": "1" }`, as lists of variables and headers have it.
-    const named = this.#secrets ? memberOf(value, "name") : undefined;
+    const named = this.secrets ? memberOf(value, "name") : undefined;
     return Object.fromEntries(
       Object.entries(value).map(([name, one]) => {
         const field = name === "value" && typeof named === "string" ? named : name;
@@ -160,7 +161,7 @@ export class Redactor {
   }
 
   #shownText(text: string, before?: unknown): string {
-    if (!this.#secrets) return text;
+    if (!this.secrets) return text;
     const shown = text.replace(IN_TEXT, (_, url = "", name = "") => `${url}${name}${REDACTED}`);
     const isHidden = shown !== text && typeof before === "string" && before !== text;
     return isHidden && this.#shownText(before) === shown ? `${shown} (changed)` : shown;

@@ -14,19 +14,17 @@ export function refusal(settings: readonly UnsafeSetting[]): CarillonError | und
 
 /** Notices settings with which Redis may lose tasks, and that it did not have when this node started: a failover may change them. */
 export class SafetyCheck {
-  readonly #store: Store;
-  readonly #logger: Logger;
   #accepted: ReadonlySet<string> = new Set();
   #found: readonly ChangedSetting[] = [];
 
-  constructor(store: Store, logger: Logger) {
-    this.#store = store;
-    this.#logger = logger;
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly logger: Logger,
+  ) {}
 
   /** Reads the settings that the node starts with. */
   async atStart(): Promise<readonly UnsafeSetting[]> {
-    const settings = (await this.#store.info()).flatMap(unsafeSettings);
+    const settings = (await this.store.info()).flatMap(unsafeSettings);
     this.#accepted = new Set(settings.map(({ code }) => code));
     return settings;
   }
@@ -36,7 +34,7 @@ export class SafetyCheck {
    * @param now UTC ms of Redis time
    */
   async changed(now: number): Promise<readonly ChangedSetting[]> {
-    const infos = await this.#store.info().catch(() => undefined);
+    const infos = await this.store.info().catch(() => undefined);
     if (!infos) return this.#found;
     const settings = new Map(
       infos
@@ -49,7 +47,7 @@ export class SafetyCheck {
       .filter(({ code }) => !this.#accepted.has(code))
       .map((setting) => ({ ...setting, since: before.get(setting.code)?.since ?? now }));
     for (const setting of this.#found)
-      if (!before.has(setting.code)) this.#logger.warn({ what: setting.code }, settingText(setting));
+      if (!before.has(setting.code)) this.logger.warn({ what: setting.code }, settingText(setting));
     return this.#found;
   }
 }

@@ -21,11 +21,7 @@ type Outdated = "STALE";
  * decided again if another one came first.
  */
 export class Marks {
-  readonly #link: Link;
-
-  constructor(link: Link) {
-    this.#link = link;
-  }
+  constructor(private readonly link: Link) {}
 
   /**
    * @param marks the key of the marks, in the slot of what is changed
@@ -38,7 +34,7 @@ export class Marks {
     attempt: (once: Once) => Promise<T | Outdated>,
   ): Promise<Exclude<T, Outdated>> {
     for (;;) {
-      const seen = (await this.#link.ask((client) => client.hget(marks, subject))) ?? "";
+      const seen = (await this.link.ask((client) => client.hget(marks, subject))) ?? "";
       const answer = await attempt({ subject, seen, mark: newToken() });
       if (answer !== "STALE") return answer as Exclude<T, Outdated>;
     }

@@ -22,15 +22,11 @@ interface Change {
 
 /** Changes hashes of settings, of a namespace or of a queue. */
 export class Settings {
-  readonly #link: Link;
-  readonly #scripts: Scripts;
-  readonly #marks: Marks;
-
-  constructor(link: Link, scripts: Scripts, marks: Marks) {
-    this.#link = link;
-    this.#scripts = scripts;
-    this.#marks = marks;
-  }
+  constructor(
+    private readonly link: Link,
+    private readonly scripts: Scripts,
+    private readonly marks: Marks,
+  ) {}
 
   /**
    * @param keys of the namespace, or of the queue @param name of the hash among them
@@ -43,10 +39,10 @@ export class Settings {
     decide: (client: RedisClient, key: string) => Promise<Change>,
   ): Promise<boolean> {
     const [settings, marks] = [keys[name], keys.marks];
-    return this.#marks.change<boolean>(marks, name, async (once) => {
-      const { set = [], drop = [] } = await this.#link.ask((client) => decide(client, settings));
+    return this.marks.change<boolean>(marks, name, async (once) => {
+      const { set = [], drop = [] } = await this.link.ask((client) => decide(client, settings));
       if (set.length === 0 && drop.length === 0) return false;
-      const word = await this.#scripts.run(CHANGE_SETTINGS, { settings, marks }, { ...once, set, drop });
+      const word = await this.scripts.run(CHANGE_SETTINGS, { settings, marks }, { ...once, set, drop });
       return word === "STALE" ? word : true;
     });
   }

@@ -271,10 +271,6 @@ const FUNCTION_CALL = /^\*\d+\r\n\$\d+\r\nfcall\r\n/i;
 const MESSAGE = /^(>|\*[34]\r\n\$\d+\r\n([ps]?message|[ps]?(un)?subscribe)\r\n)/;
 
 class Connection {
-  readonly #near: Socket;
-  readonly #far: Socket;
-  readonly #state: State;
-  readonly #ears: Ears;
   readonly #up: Lane;
   readonly #down: Lane;
   /** Questions that are withheld; undefined if they pass. */
@@ -286,11 +282,12 @@ class Connection {
   /** Whether data was dropped, so that the two ends are out of step. */
   broken = false;
 
-  constructor(near: Socket, far: Socket, state: State, ears: Ears) {
-    this.#near = near;
-    this.#far = far;
-    this.#state = state;
-    this.#ears = ears;
+  constructor(
+    private readonly near: Socket,
+    private readonly far: Socket,
+    private readonly state: State,
+    private readonly ears: Ears,
+  ) {
     this.#up = new Lane(far);
     this.#down = new Lane(near);
     const [questions, answers] = [new RespReader(), new RespReader()];
@@ -307,24 +304,24 @@ class Connection {
   }
 
   end(): void {
-    this.#near.destroy();
-    this.#far.destroy();
-    this.#ears.over();
+    this.near.destroy();
+    this.far.destroy();
+    this.ears.over();
   }
 
   release(): void {
-    for (const question of this.#kept ?? []) this.#up.send(question, this.#state.slow);
+    for (const question of this.#kept ?? []) this.#up.send(question, this.state.slow);
     this.#kept = undefined;
   }
 
   #question(question: Buffer): void {
-    this.#ears.asked();
-    const { accident, copied, frozen, slow } = this.#state;
+    this.ears.asked();
+    const { accident, copied, frozen, slow } = this.state;
     for (const { about, questions } of copied)
       if (about.some((text) => contains(question, text))) questions.push(question);
     const now = accident !== undefined && contains(question, accident.about);
     if (now) {
-      this.#state.accident = undefined;
+      this.state.accident = undefined;
       if (accident.kind === "question") this.#kept = [];
       if (accident.kind === "answer") this.#mute = true;
       if (accident.kind === "lost") this.#doomed = { left: this.unanswered, happened: accident.happened };
@@ -337,18 +334,18 @@ class Connection {
   }
 
   #answer(answer: Buffer): void {
-    const { frozen, silenced, slow } = this.#state;
+    const { frozen, silenced, slow } = this.state;
     if (frozen) this.broken = true;
     if (frozen || this.#mute) return;
     const isAnswer = !MESSAGE.test(answer.toString("latin1", 0, 64));
     if (isAnswer && this.#isLost()) return this.end();
     if (isAnswer) this.unanswered = Math.max(0, this.unanswered - 1);
-    if (silenced !== undefined && answer.includes(silenced)) this.#ears.dropped();
+    if (silenced !== undefined && answer.includes(silenced)) this.ears.dropped();
     else this.#down.send(answer, slow);
   }
 
   #isLost(): boolean {
-    const state = this.#state;
+    const state = this.state;
     if (state.countdown !== undefined) {
       if (state.countdown === 0) {
         state.countdown = undefined;

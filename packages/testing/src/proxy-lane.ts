@@ -8,20 +8,18 @@ export interface Slowness {
 
 /** One direction of a connection. Delayed data arrives in order. */
 export class Lane {
-  readonly #to: Socket;
   readonly #waiting: { readonly at: number; readonly bytes: Buffer }[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** Time at which the last byte will have passed, on the monotonic clock. */
   #freeAt = 0;
 
-  constructor(to: Socket) {
-    this.#to = to;
+  constructor(private readonly to: Socket) {
     to.once("close", () => clearTimeout(this.#timer));
   }
 
   send(bytes: Buffer, slow: Slowness | undefined): void {
     if (!slow && this.#waiting.length === 0) {
-      this.#to.write(bytes);
+      this.to.write(bytes);
       return;
     }
     const earliest = performance.now() + (slow?.latency ?? 0);
@@ -36,9 +34,9 @@ export class Lane {
     const now = performance.now();
     for (let next = this.#waiting[0]; next && next.at <= now + 1; next = this.#waiting[0]) {
       this.#waiting.shift();
-      if (!this.#to.destroyed) this.#to.write(next.bytes);
+      if (!this.to.destroyed) this.to.write(next.bytes);
     }
     const next = this.#waiting[0];
-    if (next && !this.#to.destroyed) this.#timer = setTimeout(() => this.#deliver(), next.at - now);
+    if (next && !this.to.destroyed) this.#timer = setTimeout(() => this.#deliver(), next.at - now);
   }
 }

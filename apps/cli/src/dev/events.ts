@@ -6,22 +6,20 @@ import { line } from "./line.js";
 
 /** Prints a line for each event of the namespace, whichever process causes it. */
 export class Events {
-  readonly #client: Client;
-  readonly #out: Output;
   /** Runs whose start was printed, and whose end was not. */
   readonly #started = new Set<string>();
 
-  constructor(client: Client, out: Output) {
-    this.#client = client;
-    this.#out = out;
-  }
+  constructor(
+    private readonly client: Client,
+    private readonly out: Output,
+  ) {}
 
   say(what: string, task?: string, more?: string): void {
     this.print(line(what, task, more));
   }
 
   print(text: string): void {
-    void this.#out.write(text);
+    void this.out.write(text);
   }
 
   /** Prints warnings and errors. */
@@ -53,7 +51,7 @@ export class Events {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    for await (const event of this.#client.events({ signal })) {
+    for await (const event of this.client.events({ signal })) {
       // An event about data that is gone, or that Redis does not answer for, has fewer details.
       await this.#tell(event).catch(() => {});
     }
@@ -85,7 +83,7 @@ export class Events {
   async #end(id: string, task: TaskName): Promise<void> {
     this.#start(id, task); // a short run has no event of its start
     this.#started.delete(id);
-    const run = await this.#client.runs.get(id);
+    const run = await this.client.runs.get(id);
     for (const { text } of run.output) {
       // The worker itself prints what its console prints.
       for (const [, said] of text.matchAll(/^log (.*)$/gm)) this.print(`          ${said}\n`);

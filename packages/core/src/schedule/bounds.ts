@@ -38,22 +38,19 @@ export function intersect(a: Bounds, b: Bounds): Bounds {
 
 /** The nominal times of another schedule from `start` to `end`. */
 class BoundedSchedule implements CompiledSchedule {
-  readonly #inner: CompiledSchedule;
-  readonly #bounds: Bounds;
-
-  constructor(inner: CompiledSchedule, bounds: Bounds) {
-    this.#inner = inner;
-    this.#bounds = bounds;
-  }
+  constructor(
+    private readonly inner: CompiledSchedule,
+    private readonly bounds: Bounds,
+  ) {}
 
   next(after: number): number | undefined {
-    const time = this.#inner.next(Math.max(after, this.#bounds.start - 1));
-    return time !== undefined && time <= this.#bounds.end ? time : undefined;
+    const time = this.inner.next(Math.max(after, this.bounds.start - 1));
+    return time !== undefined && time <= this.bounds.end ? time : undefined;
   }
 
   latest(at: number): number | undefined {
-    const time = this.#inner.latest(Math.min(at, this.#bounds.end));
-    return time !== undefined && time >= this.#bounds.start ? time : undefined;
+    const time = this.inner.latest(Math.min(at, this.bounds.end));
+    return time !== undefined && time >= this.bounds.start ? time : undefined;
   }
 }
 

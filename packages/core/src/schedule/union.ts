@@ -2,15 +2,11 @@ import type { CompiledSchedule } from "./types.js";
 
 /** Each time of any member. */
 export class Union implements CompiledSchedule {
-  readonly #members: readonly CompiledSchedule[];
-
-  constructor(members: readonly CompiledSchedule[]) {
-    this.#members = members;
-  }
+  constructor(private readonly members: readonly CompiledSchedule[]) {}
 
   next(after: number): number | undefined {
     let first: number | undefined;
-    for (const member of this.#members) {
+    for (const member of this.members) {
       const time = member.next(after);
       if (time !== undefined && (first === undefined || time < first)) first = time;
     }
@@ -19,7 +15,7 @@ export class Union implements CompiledSchedule {
 
   latest(at: number): number | undefined {
     let last: number | undefined;
-    for (const member of this.#members) {
+    for (const member of this.members) {
       const time = member.latest(at);
       if (time !== undefined && (last === undefined || time > last)) last = time;
     }

@@ -42,15 +42,12 @@ interface Pace {
 /** Runs what tasks owe as backfills, at a pace, and lets their schedules go on after it. */
 export class OwedRuns {
   started = 0;
-  readonly #scope: Scope;
-  readonly #paces: ReadonlyMap<string, Pace>;
-  readonly #how: How;
 
-  private constructor(scope: Scope, paces: ReadonlyMap<string, Pace>, how: How) {
-    this.#scope = scope;
-    this.#paces = paces;
-    this.#how = how;
-  }
+  private constructor(
+    private readonly scope: Scope,
+    private readonly paces: ReadonlyMap<string, Pace>,
+    private readonly how: How,
+  ) {}
 
   static async of(scope: Scope, { checked, isMeant, missed, perMinute }: Asked, how: How): Promise<OwedRuns> {
     const { store } = scope;
@@ -81,8 +78,8 @@ export class OwedRuns {
 
   /** @returns whether it was paused @throws `CONFLICT` if it owes from another time than when it was counted */
   async resume(task: StoredTask, name: TaskName, named: string): Promise<boolean> {
-    const { tasks } = this.#scope.store;
-    const pace = this.#paces.get(keyOf(name));
+    const { tasks } = this.scope.store;
+    const pace = this.paces.get(keyOf(name));
     // Times that became due since the count are left to catch-up policies.
     if (!pace || pace.single)
       return (await tasks.resume(name, "catch-up", named, { after: pace?.after })) === "OK";
@@ -92,9 +89,9 @@ export class OwedRuns {
         remedy: "Resume it with missed: skip, and backfill the times that matter.",
       });
     const overlap = task.definition.overlap === "allow" ? undefined : "queue-all";
-    const { batch, by } = this.#how;
+    const { batch, by } = this.how;
     const range = { from, to, at: from - 1, total, every };
-    const backfill = { id: newToken(), ...range, batch, overlap, by: by || this.#scope.actor } as const;
+    const backfill = { id: newToken(), ...range, batch, overlap, by: by || this.scope.actor } as const;
     const resumed = (await tasks.resume(name, { owed, backfill, after }, named)) === "OK";
     if (resumed) this.started += 1;
     return resumed;

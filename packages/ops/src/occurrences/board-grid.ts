@@ -39,8 +39,6 @@ const FAULTS: readonly Mark[] = ["failed", "missed", "overdue", "late"];
 
 /** Counts occurrences by row and cell. */
 export class BoardGrid {
-  readonly #range: Range;
-  readonly #by: "queue" | "owner" | "tag" | "task";
   readonly #tagsOf: (task: TaskName) => readonly string[];
   readonly #rows = new Map<string, Row>();
   readonly #delays = new Map<number, number[]>();
@@ -48,12 +46,10 @@ export class BoardGrid {
   readonly #sums = { ended: 0, late: 0, failed: 0, skipped: 0, missed: 0 };
 
   constructor(
-    range: Range,
-    by: "queue" | "owner" | "tag" | "task",
+    private readonly range: Range,
+    private readonly by: "queue" | "owner" | "tag" | "task",
     tagsOf: (task: TaskName) => readonly string[],
   ) {
-    this.#range = range;
-    this.#by = by;
     this.#tagsOf = tagsOf;
     this.#ended = new Array<number>(range.size).fill(0);
   }
@@ -62,17 +58,17 @@ export class BoardGrid {
   rowsOf(task: TaskName, tags = this.#tagsOf(task)): string[] {
     const { queue, owner, id } = task;
     const names =
-      this.#by === "task"
+      this.by === "task"
         ? [`${owner}/${id} ${queue}`]
-        : this.#by === "tag"
+        : this.by === "tag"
           ? tags.length > 0
             ? [...tags]
             : [""]
-          : [this.#by === "queue" ? queue : owner];
+          : [this.by === "queue" ? queue : owner];
     for (const name of names)
       if (!this.#rows.has(name))
         this.#rows.set(name, {
-          task: this.#by === "task" ? { queue, owner, id } : undefined,
+          task: this.by === "task" ? { queue, owner, id } : undefined,
           cells: new Map(),
         });
     return names;
@@ -109,9 +105,9 @@ export class BoardGrid {
     const mark = reason === "missed" ? "missed" : "skipped";
     this.#sums[mark] += 1;
     // A range has a time in each cell between its ends, as far as is known.
-    const first = Math.max(from, this.#range.from);
-    const last = Math.min(to, this.#range.to - 1);
-    for (let at = first; at <= last; at += this.#range.step) {
+    const first = Math.max(from, this.range.from);
+    const last = Math.min(to, this.range.to - 1);
+    for (let at = first; at <= last; at += this.range.step) {
       this.add(task, at, "planned", 1);
       this.add(task, at, mark, 1);
     }
@@ -120,7 +116,7 @@ export class BoardGrid {
   /** @param counts of steps from `from` on @param stands number of occurrences that each counts for */
   addPlanned(row: string, from: number, counts: readonly number[], stands: number): void {
     for (const [i, count] of counts.entries())
-      if (count > 0) this.#mark(row, from + i * this.#range.step, "planned", count * stands);
+      if (count > 0) this.#mark(row, from + i * this.range.step, "planned", count * stands);
   }
 
   charts(): { ended: number[]; lateMs: number[] } {
@@ -173,8 +169,8 @@ export class BoardGrid {
   }
 
   #cellAt(at: number): number | undefined {
-    const i = Math.floor((at - this.#range.from) / this.#range.step);
-    return i >= 0 && i < this.#range.size ? i : undefined;
+    const i = Math.floor((at - this.range.from) / this.range.step);
+    return i >= 0 && i < this.range.size ? i : undefined;
   }
 }
 

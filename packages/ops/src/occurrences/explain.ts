@@ -63,8 +63,6 @@ export const explain = operation({
 type Verdict = Explanation["verdict"];
 
 class Explainer {
-  readonly #scope: Scope;
-  readonly #stored: StoredTask;
   readonly #asked: number | undefined;
   #time = 0;
   #now = 0;
@@ -72,15 +70,17 @@ class Explainer {
   #runs: readonly Run[] = [];
 
   /** @param time undefined: that of the occurrence that is due or waits now, or comes next */
-  constructor(scope: Scope, stored: StoredTask, time: number | undefined) {
-    this.#scope = scope;
-    this.#stored = stored;
+  constructor(
+    private readonly scope: Scope,
+    private readonly stored: StoredTask,
+    time: number | undefined,
+  ) {
     this.#asked = time;
   }
 
   async explanation(): Promise<Explanation> {
-    const { store } = this.#scope;
-    const { definition, nominal } = this.#stored;
+    const { store } = this.scope;
+    const { definition, nominal } = this.stored;
     const { queue, owner, id } = definition;
     const task = { queue, owner, id };
     const [now, all, ledger, nodes] = await Promise.all([
@@ -102,7 +102,7 @@ class Explainer {
     const skips = ledger.filter(({ from, to }) =>
       from === to ? from === time : isOccurrence && from <= time && time <= to,
     );
-    const pending = this.#stored.pending.find((one) => one.nominal === time);
+    const pending = this.stored.pending.find((one) => one.nominal === time);
     const last = runs.at(-1);
     const behind = pending !== undefined && (pending.at ?? now) <= now;
     const queued = all.find(
@@ -135,7 +135,7 @@ class Explainer {
 
   /** The nominal time of the occurrence that is due or waits; of the run under way; of the next one; or of the last run. */
   #present(): number {
-    const { state, nominal, due, pending, definition } = this.#stored;
+    const { state, nominal, due, pending, definition } = this.stored;
     const now = this.#now;
     if (state === "scheduled" && nominal !== undefined && due !== undefined && due <= now) return nominal;
     const waits = pending.find(({ at = now }) => at <= now);
@@ -143,15 +143,15 @@ class Explainer {
     // Newest first.
     const run = open.findLast((one) => one.state === "queued") ?? open.at(-1);
     const next =
-      nextOf(this.#stored)?.nominal ??
+      nextOf(this.stored)?.nominal ??
       nominal ??
-      (state === "finished" ? undefined : this.#scope.store.calendars.schedules.get(definition).next(now));
+      (state === "finished" ? undefined : this.scope.store.calendars.schedules.get(definition).next(now));
     return (waits ?? run)?.nominal ?? next ?? this.#runs[0]?.nominal ?? now;
   }
 
   async #verdict({ isOccurrence, last, skips, pending }: Found): Promise<[Verdict, ExplainedReason]> {
-    const { store } = this.#scope;
-    const { definition, nominal, cursor, created, moving, state, paused } = this.#stored;
+    const { store } = this.scope;
+    const { definition, nominal, cursor, created, moving, state, paused } = this.stored;
     const [time, now] = [this.#time, this.#now];
     const schedule = store.calendars.schedules.get(definition);
     if (last) return ["enqueued", { code: "ran" }];
@@ -187,8 +187,8 @@ class Explainer {
 
   /** The exclusion that removes this time from the schedule; undefined if there is none. */
   #excluder(): ExplainedReason | undefined {
-    const { schedules } = this.#scope.store.calendars;
-    const task: TaskDefinition = this.#stored.definition;
+    const { schedules } = this.scope.store.calendars;
+    const task: TaskDefinition = this.stored.definition;
     if (schedules.get(task).delay !== undefined) return undefined;
     const options = { from: this.#time - 1, count: 1, seed: seedOf(task), context: schedules.context };
     const { excluded } = previewSchedule(task.schedule, options);
@@ -200,13 +200,13 @@ class Explainer {
 
   /** Whether `maxRuns` is used up before this time, if runs take no time. Undefined: too many times lie in between to tell. */
   async #isBeyondMaxRuns(): Promise<boolean | undefined> {
-    const { store } = this.#scope;
-    const { definition, fired, pending } = this.#stored;
+    const { store } = this.scope;
+    const { definition, fired, pending } = this.stored;
     const schedule = store.calendars.schedules.get(definition);
     if (!schedule.spent(Number.POSITIVE_INFINITY)) return false;
     if (schedule.spent(fired + counted(pending))) return true;
     const going = {
-      ...this.#stored,
+      ...this.stored,
       state: "scheduled",
       pending: [],
       fired: fired + counted(pending),
@@ -219,8 +219,8 @@ class Explainer {
   }
 
   async #hold(): Promise<Explanation["hold"]> {
-    const { store } = this.#scope;
-    const { queue, type } = this.#stored.definition;
+    const { store } = this.scope;
+    const { queue, type } = this.stored.definition;
     const state = await store.queues.state(queue);
     if (state?.paused) return { code: "queue-paused", ...state.paused };
     const [gap] = (await new Coverage(store).gaps([{ queue, type }])).values();
@@ -232,8 +232,8 @@ class Explainer {
     skips: readonly Skip[],
     pending: Pending | undefined,
   ): Promise<ExplainedEvent[]> {
-    const { queue } = this.#stored.definition;
-    const store = this.#scope.store.runs;
+    const { queue } = this.stored.definition;
+    const store = this.scope.store.runs;
     const attempts = await Promise.all(runs.map(({ id }) => store.attempts(queue, id)));
     const ways = await Promise.all(
       skips.map(({ run }) => (run === undefined ? undefined : store.get(queue, run))),
@@ -290,7 +290,7 @@ class Explainer {
   #crashWait({ state, notBefore }: Run): Pick<ExplainedEvent, "until" | "paused"> | undefined {
     if (state !== "queued" || notBefore === undefined) return undefined;
     const until = this.#now < notBefore ? notBefore : undefined;
-    const paused = this.#stored.state === "paused";
+    const paused = this.stored.state === "paused";
     return until === undefined && !paused ? undefined : { until, paused };
   }
 

@@ -179,30 +179,26 @@ function rangeOf(start: number, end: number, step: number): Range {
 }
 
 class Work {
-  readonly #store: Store;
-  readonly #freezes: readonly Freeze[];
-  readonly #range: Range;
   /** By their text, for schedules whose times do not depend on their task the schedule itself. */
   readonly #groups = new Map<string | Schedule, Group>();
   readonly #traits = new Map<Schedule, { seeded: boolean; apart: boolean }>();
-  readonly #slice: TimeSlice;
   #tasks = 0;
   #frozen = 0;
   #exact = MOST_EXACT;
 
-  constructor(store: Store, freezes: readonly Freeze[], range: Range, slice = new TimeSlice(MOST_WORK)) {
-    this.#slice = slice;
-    this.#store = store;
-    this.#freezes = freezes;
-    this.#range = range;
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly freezes: readonly Freeze[],
+    private readonly range: Range,
+    private readonly slice = new TimeSlice(MOST_WORK),
+  ) {}
 
   /** Adds tasks of one queue. Corrupt or foreign ones are left out. */
   add(queue: string, timings: readonly Timing[]): void {
     for (const { owner, id, tags, schedule, scheduleJson, nominal, fired } of timings) {
       try {
         const { seeded: isSeeded, apart } = this.#traitsOf(schedule);
-        const freezes = this.#freezes.filter((one) => covers(one, { owner, queue, id, tags }));
+        const freezes = this.freezes.filter((one) => covers(one, { owner, queue, id, tags }));
         const isPlain = !isSeeded && !apart && freezes.length === 0;
         const first = apart ? nominal : undefined;
         const { maxRuns } = schedule;
@@ -238,7 +234,7 @@ class Work {
 
   /** Occurrences in each step. @param onStep called from time to time */
   async counts(onStep = () => {}): Promise<number[]> {
-    const counts = new Array<number>(this.#range.size).fill(0);
+    const counts = new Array<number>(this.range.size).fill(0);
     for (const group of this.#groups.values()) {
       await this.#spread(group, counts);
       onStep();
@@ -248,7 +244,7 @@ class Work {
 
   /** @param onStep called from time to time */
   async count(onStep: () => void): Promise<Load> {
-    const { from, step } = this.#range;
+    const { from, step } = this.range;
     const whole = await this.counts(onStep);
     const busiest = whole
       .map((count, i) => ({ at: from + i * step, count }))
@@ -269,7 +265,7 @@ class Work {
   }
 
   async #spread(group: Group, counts: number[]): Promise<void> {
-    const { from, start, end, step } = this.#range;
+    const { from, start, end, step } = this.range;
     const { schedule, names } = group;
     const add = (due: number, count: number) => {
       const at = releaseOf(group, due, end);
@@ -307,16 +303,16 @@ class Work {
     const { schedule, json, first, left = Number.POSITIVE_INFINITY, freezes, names } = group;
     const seed = seedOf(names[0] as TaskName);
     const steps = scheduleSteps(schedule);
-    const compiled = this.#store.calendars.schedules.compiled(schedule, seed, json);
+    const compiled = this.store.calendars.schedules.compiled(schedule, seed, json);
     const after = first === undefined ? start - 1 : first - 1;
     const begin = first !== undefined && delayOf(schedule) !== undefined ? first : compiled.next(after);
     let n = 0;
-    for await (const at of this.#slice.over(timesFrom(compiled, begin, end - 1), steps)) {
+    for await (const at of this.slice.over(timesFrom(compiled, begin, end - 1), steps)) {
       if (n >= left) return;
       if (!frozenAt(freezes, at)) n += 1;
       if (at >= start) yield [at, () => compiled.next(at)];
     }
-    if (this.#slice.spent)
+    if (this.slice.spent)
       throw invalid(
         "to",
         "the load takes too many steps.",
@@ -326,7 +322,7 @@ class Work {
 
   /** The instants of a step at which most tasks meet. */
   async #collisions(at: number): Promise<Collision[]> {
-    const { start, end, step } = this.#range;
+    const { start, end, step } = this.range;
     const met = new Map<number, Group[]>();
     for (const group of this.#groups.values()) {
       if (group.schedule.jitter !== undefined) continue;
@@ -358,7 +354,7 @@ class Work {
 
   #contributor({ schedule, json, tasks, names }: Group, at: number, crowd: number): Contributor {
     const seed = seedOf(names[0] as TaskName);
-    const following = this.#store.calendars.schedules.compiled(schedule, seed, json).next(at);
+    const following = this.store.calendars.schedules.compiled(schedule, seed, json).next(at);
     const jitter =
       crowd < CROWD || "at" in schedule || delayOf(schedule) !== undefined
         ? undefined

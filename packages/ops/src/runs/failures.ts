@@ -147,29 +147,26 @@ interface Found {
 /** The failed runs that are asked for, each with its cause and its task. */
 class Failures {
   readonly found: Found[] = [];
-  readonly #scope: Scope;
-  readonly #owner: string | undefined;
-  readonly #cause: string | undefined;
   readonly #tasks = new Map<string, Failing>();
   readonly #causes = new Map<string, Cause>();
 
-  constructor(scope: Scope, owner: string | undefined, cause: string | undefined) {
-    this.#scope = scope;
-    this.#owner = owner;
-    this.#cause = cause;
-  }
+  constructor(
+    private readonly scope: Scope,
+    private readonly owner: string | undefined,
+    private readonly cause: string | undefined,
+  ) {}
 
   async read(queue: string, window: { from: number; to: number }): Promise<void> {
-    const own = this.#owner === undefined ? "" : `${this.#owner}/`;
-    for await (const page of this.#scope.store.runs.failures(queue, window)) {
+    const own = this.owner === undefined ? "" : `${this.owner}/`;
+    for await (const page of this.scope.store.runs.failures(queue, window)) {
       for (const failure of page) if (failure.local.startsWith(own)) this.#add(queue, failure);
-      this.#scope.progress(0);
+      this.scope.progress(0);
     }
   }
 
   #add(queue: string, { id, at, local, error }: Failure): void {
     const cause = this.#causeOf(error);
-    if (this.#cause !== undefined && cause.id !== this.#cause) return;
+    if (this.cause !== undefined && cause.id !== this.cause) return;
     const key = `${queue}/${local}`;
     const task = this.#tasks.get(key) ?? { name: { queue, ...parseLocalName(local) }, local, ends: {} };
     this.#tasks.set(key, task);
@@ -188,7 +185,7 @@ class Failures {
     const queues = grouped([...this.#tasks.values()], ({ name }) => name.queue);
     await Promise.all(
       [...queues].map(async ([queue, tasks]) => {
-        const ends = await this.#scope.store.runs.lastEnds(
+        const ends = await this.scope.store.runs.lastEnds(
           queue,
           tasks.map(({ local }) => local),
         );

@@ -34,7 +34,6 @@ const NAMED = 10;
 
 /** All that people want to see of a plan, and an apply need not know: times of the first changes, load and warnings. */
 export class Details {
-  readonly #call: Call;
   readonly #schedules: ScheduleCache;
   readonly #now: number;
   readonly #redactor: Redactor;
@@ -51,8 +50,10 @@ export class Details {
   /** Tasks that the set protects, and does not any more. */
   readonly #unprotected: readonly { readonly owner: string; readonly id: string }[];
 
-  constructor(call: Call, { schedules, now, record, input }: Prepared) {
-    this.#call = call;
+  constructor(
+    private readonly call: Call,
+    { schedules, now, record, input }: Prepared,
+  ) {
     const still = new Set(input.protect?.map(localOf));
     const ended = (record?.protect ?? []).map(localOf).filter((local) => !still.has(local));
     this.#unprotected = ended.map(parseLocalName);
@@ -80,7 +81,7 @@ export class Details {
       this.#gaps.push({ task: planned.name, gap: second.nominal - first.nominal });
     const moved = !stored || (preview.before && "schedule" in preview.before) || item.returns;
     if (!moved) return { ...item, preview };
-    const { schedules } = this.#call.store.calendars;
+    const { schedules } = this.call.store.calendars;
     const before = stored && (await this.#fires({ ...stored.definition, ...planned.name }, schedules));
     const after = await this.#fires(task.definition, this.#schedules);
     return { ...item, preview, schedule: { ...(before && { before }), after } };
@@ -124,7 +125,7 @@ export class Details {
   async ofAll(steps: readonly Step[]): Promise<Pick<Plan, "load" | "warnings">> {
     const moved = steps.filter(({ task, item }) => task || item.action === "remove");
     const gone = new Set(moved.map(({ item }) => keyOf(item.from ?? item.task)));
-    const { store, scope } = this.#call;
+    const { store, scope } = this.call;
     const onStep = () => scope.progress(0);
     const found = gone.size > 0 ? await loads(store, this.#now, gone, this.#coming, onStep) : undefined;
     return { ...(found && { load: found.load }), warnings: await this.#warnings(steps, found) };
@@ -134,7 +135,7 @@ export class Details {
     steps: readonly Step[],
     loaded: Awaited<ReturnType<typeof loads>>,
   ): Promise<Plan["warnings"]> {
-    const { scope, store } = this.#call;
+    const { scope, store } = this.call;
     const found = new Warnings();
     const puts = steps.flatMap(({ task }) => task ?? []);
     const lacks = await scope.coverage.warnings(puts.map(({ definition }) => definition));

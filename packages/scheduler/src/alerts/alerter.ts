@@ -45,15 +45,13 @@ interface Rules {
  * only recorded.
  */
 export class Alerter {
-  readonly #store: Store;
-  readonly #settings: Settings;
-  readonly #patience: number;
   readonly #deliveries: Deliveries;
 
-  constructor(store: Store, settings: Settings, patience = PATIENCE) {
-    this.#store = store;
-    this.#settings = settings;
-    this.#patience = patience;
+  constructor(
+    private readonly store: Store,
+    private readonly settings: Settings,
+    private readonly patience = PATIENCE,
+  ) {
     this.#deliveries = new Deliveries(store, settings);
   }
 
@@ -63,8 +61,8 @@ export class Alerter {
    * @param now UTC ms of Redis time
    */
   async leaves(now: number): Promise<boolean> {
-    if (this.#settings.onAlert) return false;
-    const nodes = await this.#store.registry.nodes();
+    if (this.settings.onAlert) return false;
+    const nodes = await this.store.registry.nodes();
     return nodes.some((node) => node.onAlert && isAlive(node, now));
   }
 
@@ -74,12 +72,12 @@ export class Alerter {
    * @returns whether alerts are left for this node
    */
   async deliver(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
-    const { alerts } = this.#store;
+    const { alerts } = this.store;
     const newer = new Set<string>();
-    const now = await this.#store.tasks.time(ALERTS_QUEUE);
-    const [silences, defaults] = await Promise.all([alerts.silences(now), this.#store.registry.defaults()]);
+    const now = await this.store.tasks.time(ALERTS_QUEUE);
+    const [silences, defaults] = await Promise.all([alerts.silences(now), this.store.registry.defaults()]);
     const rules = { now, silences, defaults, prolonged: new Set<string>() };
-    const { mutexTtl } = this.#settings;
+    const { mutexTtl } = this.settings;
     let [left, passed] = [1, 0];
     while (left > passed && goOn()) {
       const delivered: Buffer[] = [];
@@ -105,7 +103,7 @@ export class Alerter {
 
   async missed(queue: string, goOn: () => boolean): Promise<boolean> {
     let more = true;
-    while (more && goOn()) more = await this.#store.alerts.missed(queue);
+    while (more && goOn()) more = await this.store.alerts.missed(queue);
     return more;
   }
 
@@ -114,18 +112,18 @@ export class Alerter {
     const { kind, task, run, error = "", ended = [] } = alert;
     if (!task) return alert;
     if (hasCause(kind)) {
-      const found = run === undefined ? undefined : await this.#store.runs.cause(task, run);
+      const found = run === undefined ? undefined : await this.store.runs.cause(task, run);
       const outcome = kind === "crashed" ? kind : "failed";
       return { ...alert, cause: (found ?? causeOf(outcome, error.split("\n")[0] ?? "")).id };
     }
     if (!ended.some(hasCause) || !silences.some((one) => one.cause !== undefined)) return alert;
-    const cause = (await this.#store.runs.cause(task))?.id;
+    const cause = (await this.store.runs.cause(task))?.id;
     return cause === undefined ? alert : { ...alert, cause };
   }
 
   async #prolong({ id, untilGone }: Silence, { now, prolonged }: Rules): Promise<void> {
     if (!untilGone || prolonged.has(id)) return;
-    await this.#store.alerts.prolong(id, goneAt(now));
+    await this.store.alerts.prolong(id, goneAt(now));
     prolonged.add(id);
   }
 
@@ -136,7 +134,7 @@ export class Alerter {
     let task: StoredTask | undefined;
     let failure: unknown;
     try {
-      if (alert.task) task = await this.#store.tasks.get(alert.task);
+      if (alert.task) task = await this.store.tasks.get(alert.task);
     } catch (error) {
       // A fault of Redis may be over at the next try; a fault in the task is not.
       if (failsForAll(error)) throw error;
@@ -165,14 +163,14 @@ export class Alerter {
     } catch (error) {
       if (failsForAll(error)) throw error;
       const { code, message } = redisError(error);
-      this.#settings.logger.error({ alert, code, error: message }, "webhooks could not be called");
+      this.settings.logger.error({ alert, code, error: message }, "webhooks could not be called");
     }
     return true;
   }
 
   /** Never throws. Extends the mutex while it waits. */
   async #callOnAlert(alert: Alert, lease: Lease): Promise<void> {
-    const { onAlert, logger, mutexTtl } = this.#settings;
+    const { onAlert, logger, mutexTtl } = this.settings;
     if (!onAlert) return;
     const call = async () => onAlert(alert);
     const done = call().catch((error: unknown) => {
@@ -181,7 +179,7 @@ export class Alerter {
     const keep = setInterval(() => void lease.extend(mutexTtl), mutexTtl / 3);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#patience);
+      timer = setTimeout(resolve, this.patience);
     }).then(() => logger.error({ alert }, "onAlert timed out: continuing without it"));
     await Promise.race([done, late]);
     clearTimeout(timer);
@@ -195,12 +193,12 @@ export class Alerter {
     now: number,
   ): Promise<void> {
     if (to.length === 0) return;
-    const body = await alertBody(this.#store, alert, type, this.#settings.consoleUrl);
+    const body = await alertBody(this.store, alert, type, this.settings.consoleUrl);
     for (const destination of to) await this.#deliveries.add(alert, destination, body, now);
   }
 
   /** Adds it to the list of alerts, with hosts only, because a URL may be a credential. */
   #record(alert: Alert, more: { silenced?: string; to?: readonly string[] }): void {
-    this.#store.alertLog.add(JSON.stringify({ ...alert, ...more }));
+    this.store.alertLog.add(JSON.stringify({ ...alert, ...more }));
   }
 }

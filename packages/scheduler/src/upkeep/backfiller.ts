@@ -28,18 +28,15 @@ const AT_ONCE = 100;
 
 /** Walks through past occurrences, one at a time, each under the overlap policy. Resumes where another node stopped. */
 export class Backfiller {
-  readonly #store: Store;
-  readonly #settings: Settings;
-
-  constructor(store: Store, settings: Settings) {
-    this.#store = store;
-    this.#settings = settings;
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly settings: Settings,
+  ) {}
 
   /** @param goOn called after each step @returns whether all due work was done */
   async work(queue: string, goOn: () => boolean): Promise<boolean> {
-    const now = await this.#store.tasks.time(queue);
-    for (const one of await this.#store.backfills.due(queue, now, AT_ONCE)) {
+    const now = await this.store.tasks.time(queue);
+    for (const one of await this.store.backfills.due(queue, now, AT_ONCE)) {
       await this.#walk(one, goOn).catch((error: unknown) => this.#putOff(one, error));
       if (!goOn()) return false;
     }
@@ -55,14 +52,14 @@ export class Backfiller {
     const { code, message } = redisError(error);
     const { task, id } = one.backfill;
     const details = { code, queue: task.queue, backfill: id, task: localName(task), error: message };
-    this.#settings.logger.error(details, "a backfill failed and is postponed");
-    await this.#store.backfills.later(one, PUT_OFF);
+    this.settings.logger.error(details, "a backfill failed and is postponed");
+    await this.store.backfills.later(one, PUT_OFF);
   }
 
   async #walk(one: DueBackfill, goOn: () => boolean): Promise<void> {
     const { backfill } = one;
     const { queue } = backfill.task;
-    const { backfills } = this.#store;
+    const { backfills } = this.store;
     // It has ended, and its record was kept long enough.
     if (backfill.state !== "running") return backfills.delete(queue, backfill.id);
     let current: Backfill | undefined = backfill;
@@ -79,7 +76,7 @@ export class Backfiller {
   /** One occurrence. Returns the ms to wait before the next one, or undefined if the backfill has ended or was dropped. */
   async #step(backfill: Backfill): Promise<number | undefined> {
     const { task: name, id, at, every, taskCreated } = backfill;
-    const { backfills, calendars, claims } = this.#store;
+    const { backfills, calendars, claims } = this.store;
     const read = await claims.read(name);
     const created = typeof read === "string" ? undefined : read.entry.task.created;
     // The task was deleted, and may have been put again since: its backfill is deleted too.
@@ -108,7 +105,7 @@ export class Backfiller {
           [count, backfill[count] + 1],
         ]
       : [];
-    const { nodeId: node, telemetry: tracer } = this.#settings;
+    const { nodeId: node, telemetry: tracer } = this.settings;
     const by = { token: newToken(), node, overlap, tracer };
     if (!isDone && !decision.cancel) return WAIT;
     const status = await claims.commitStep(name, { entry, decision }, { id, at, set }, by, now);
@@ -138,7 +135,7 @@ export class Backfiller {
     if (runs !== undefined) {
       const [index, run] = [at + 1, runs[at + 1]];
       if (run === undefined) return undefined;
-      const record = run.payloadOf && (await this.#store.runs.many(backfill.task.queue, [run.payloadOf]))[0];
+      const record = run.payloadOf && (await this.store.runs.many(backfill.task.queue, [run.payloadOf]))[0];
       const isGone = run.payloadOf !== undefined && !record;
       const payload = isGone ? "gone" : { own: record ? record.payload : undefined };
       const decision = decideReplay(task, run, { id, index, by, payload });

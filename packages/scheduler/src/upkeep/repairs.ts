@@ -9,16 +9,16 @@ const SLOW_EVERY = 600_000;
 
 /** Repairs, in the background, what other processes left behind: tasks planned by an older calendar or older time zones, copies of freezes, indexes. */
 export class Repairs {
-  readonly #store: Store;
-  readonly #settings: Settings;
   readonly #zones: Zones;
   #slowAt = 0;
   #working: Promise<void> | undefined;
 
   /** @param tzdata version of the time zone data, `2026a` */
-  constructor(store: Store, settings: Settings, tzdata: string | undefined = process.versions.tz) {
-    this.#store = store;
-    this.#settings = settings;
+  constructor(
+    private readonly store: Store,
+    private readonly settings: Settings,
+    tzdata: string | undefined = process.versions.tz,
+  ) {
     this.#zones = new Zones(store, settings, tzdata);
   }
 
@@ -27,7 +27,7 @@ export class Repairs {
     this.#working ??= this.check(queues)
       .catch((error: unknown) => {
         const { code, message } = redisError(error);
-        this.#settings.logger.error({ code, error: message }, "repairs failed");
+        this.settings.logger.error({ code, error: message }, "repairs failed");
       })
       .finally(() => {
         this.#working = undefined;
@@ -41,14 +41,14 @@ export class Repairs {
 
   /** Checks all queues, also if one fails. @throws the last failure */
   async check(queues: readonly string[]): Promise<void> {
-    const { calendars } = this.#store;
+    const { calendars } = this.store;
     await calendars.refresh();
-    const failures = await eachQueue(this.#store, queues, (queue) => calendars.replanStale(queue));
+    const failures = await eachQueue(this.store, queues, (queue) => calendars.replanStale(queue));
     if (performance.now() >= this.#slowAt) {
-      await this.#store.freezes.mend(queues);
+      await this.store.freezes.mend(queues);
       const others = [
         ...(await this.#zones.check(queues)),
-        ...(await auditIndexes(this.#store, this.#settings, queues)),
+        ...(await auditIndexes(this.store, this.settings, queues)),
       ];
       if (others.length === 0) this.#slowAt = performance.now() + SLOW_EVERY;
       failures.push(...others);

@@ -88,7 +88,6 @@ function isFor(event: LiveEvent, owner: string | undefined): boolean {
  * listens.
  */
 class Feed {
-  readonly #store: Store;
   readonly #kept: LiveEvent[] = [];
   /** Number of the first event that is kept. */
   #first = 0;
@@ -102,9 +101,7 @@ class Feed {
   #nodes: Set<string> | undefined;
   #slowAt = 0;
 
-  constructor(store: Store) {
-    this.#store = store;
-  }
+  constructor(private readonly store: Store) {}
 
   async *listen(after: string | undefined, signal: AbortSignal | undefined): AsyncGenerator<LiveEvent> {
     const aborted = new Promise<void>((resolve) => {
@@ -159,7 +156,7 @@ class Feed {
     this.#nodes = undefined;
     this.#slowAt = 0;
     try {
-      this.#changes = `${await this.#store.serverTime()}-0`;
+      this.#changes = `${await this.store.serverTime()}-0`;
       await this.#readSlow();
     } catch (error) {
       this.#running = false;
@@ -180,7 +177,7 @@ class Feed {
 
   async #read(): Promise<void> {
     if (performance.now() >= this.#slowAt) await this.#readSlow();
-    const changes = await this.#store.events.changes(this.#changes, MOST);
+    const changes = await this.store.events.changes(this.#changes, MOST);
     this.#changes = changes.at(-1)?.id ?? this.#changes;
     for (const entry of changes) this.#add(changeOf(entry));
     for (const [queue, position] of this.#positions) await this.#readQueue(queue, position);
@@ -188,7 +185,7 @@ class Feed {
   }
 
   async #readQueue(queue: string, position: QueuePosition): Promise<void> {
-    const { jobs, skips, more } = await this.#store.events.queue(queue, position, MOST);
+    const { jobs, skips, more } = await this.store.events.queue(queue, position, MOST);
     // The last event of each run.
     const seen = new Map<string, string>();
     for (const { fields } of jobs) {
@@ -196,7 +193,7 @@ class Feed {
       if (["active", "completed", "failed"].includes(event)) seen.set(jobId, event);
     }
     const ids = [...seen.keys()];
-    for (const run of await this.#store.events.runs(queue, ids)) {
+    for (const run of await this.store.events.runs(queue, ids)) {
       if (!run) continue;
       const { id, task, nominal, started, finished, outcome } = run;
       const kind = seen.get(id) === "active" ? "run-started" : "run-ended";
@@ -213,12 +210,12 @@ class Feed {
 
   /** Reads the list of queues, and the live nodes and workers. */
   async #readSlow(): Promise<void> {
-    const { registry } = this.#store;
+    const { registry } = this.store;
     const [queues, nodes, now, beaten] = await Promise.all([
       registry.queues(),
       registry.nodes(),
-      this.#store.serverTime(),
-      this.#store.freezes.time(),
+      this.store.serverTime(),
+      this.store.freezes.time(),
     ]);
     this.#slowAt = performance.now() + SLOW;
     for (const queue of this.#positions.keys()) if (!queues.includes(queue)) this.#positions.delete(queue);

@@ -36,36 +36,29 @@ export class Scope {
   /** Reports tasks that a call for many has done. */
   readonly progress: (tasks: number) => void;
 
-  readonly #by: string;
-  readonly #origin: string;
-  readonly #telemetry: Telemetry | undefined;
-
   /** @param by the default author @param origin the kind of program, and its host or its client's address */
   constructor(
     store: Store,
     owner: string | undefined,
-    by = "",
-    origin = `sdk ${hostname()}`,
+    private readonly by = "",
+    private readonly origin = `sdk ${hostname()}`,
     progress = (_tasks: number): void => {},
-    telemetry?: Telemetry,
+    private readonly telemetry?: Telemetry,
   ) {
     this.store = store;
     this.owner = owner;
-    this.#by = by;
-    this.#origin = origin;
     this.progress = progress;
-    this.#telemetry = telemetry;
     this.coverage = new WorkerWarnings(store);
   }
 
   /** The author that a call names, or the client's; "" none. @throws `INVALID_OPTION` */
   author(by: string | undefined): string {
-    return shortText(by, "by") || this.#by;
+    return shortText(by, "by") || this.by;
   }
 
   /** Does work that sends tasks or runs to a queue, in a span if the client has `telemetry`. */
   produce: Telemetry["produce"] = (operation, task, work) =>
-    this.#telemetry ? this.#telemetry.produce(operation, task, work) : work(undefined);
+    this.telemetry ? this.telemetry.produce(operation, task, work) : work(undefined);
 
   /** Adds an entry to the change log, after the change. @param by as `author` returned it */
   log(kind: ChangeKind, scope: ChangeScope, by: string, facts: ChangeFacts = {}): void {
@@ -78,7 +71,7 @@ export class Scope {
   }
 
   #entry(kind: ChangeKind, scope: ChangeScope, by: string, facts: ChangeFacts): string {
-    return JSON.stringify({ kind, by: by || undefined, origin: this.#origin, scope, ...facts });
+    return JSON.stringify({ kind, by: by || undefined, origin: this.origin, scope, ...facts });
   }
 
   /**

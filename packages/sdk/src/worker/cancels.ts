@@ -3,16 +3,14 @@ import type { ActiveJobs } from "./active.js";
 
 /** Receives the cancels of runs. Messages may be lost, so `poll` also reads the runs in progress. */
 export class CancelListener {
-  readonly #store: Store;
-  readonly #active: ActiveJobs;
-  readonly #logger: Logger;
   readonly #subscription: Subscription;
   #stopped = false;
 
-  constructor(store: Store, active: ActiveJobs, logger: Logger) {
-    this.#store = store;
-    this.#active = active;
-    this.#logger = logger;
+  constructor(
+    private readonly store: Store,
+    private readonly active: ActiveJobs,
+    private readonly logger: Logger,
+  ) {
     active.onMissed = () => void this.poll();
     this.#subscription = store.listen("cancel", {
       message(text) {
@@ -26,13 +24,13 @@ export class CancelListener {
 
   /** Polls Redis for cancels of the runs in progress; never rejects. */
   async poll(): Promise<void> {
-    for (const [queue, runs] of this.#active.runs()) {
+    for (const [queue, runs] of this.active.runs()) {
       try {
-        const asked = await this.#store.runs.cancelRequests(queue, runs);
-        for (const run of asked) this.#active.cancel(queue, run);
+        const asked = await this.store.runs.cancelRequests(queue, runs);
+        for (const run of asked) this.active.cancel(queue, run);
       } catch (error) {
         if (!this.#stopped)
-          this.#logger.warn({ queue, code: redisError(error).code }, "could not check for cancelled runs");
+          this.logger.warn({ queue, code: redisError(error).code }, "could not check for cancelled runs");
       }
     }
   }

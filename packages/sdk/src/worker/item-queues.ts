@@ -16,7 +16,6 @@ export async function countItems(run: Job): Promise<{ succeeded: number; failed:
 
 /** The progress of runs with items, which are BullMQ's children of the run's job. */
 export class ItemQueues {
-  readonly #store: Store;
   readonly #queues = new Map<string, Queue>();
   /** Runs whose progress is to be written, by queue and run. */
   readonly #moved = new Map<string, [queue: string, run: string]>();
@@ -24,20 +23,18 @@ export class ItemQueues {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(store: Store) {
-    this.#store = store;
-  }
+  constructor(private readonly store: Store) {}
 
   #queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (!queue) {
       if (!this.#connection) {
-        this.#connection = this.#store.connect("safe");
+        this.#connection = this.store.connect("safe");
         this.#connection.on("error", () => {});
       }
       queue = new (bull().Queue)(name, {
         connection: this.#connection,
-        prefix: bullPrefix(this.#store.namespace, name),
+        prefix: bullPrefix(this.store.namespace, name),
         skipMetasUpdate: true,
         skipVersionCheck: true,
       });

@@ -3,13 +3,10 @@ import type { Active, ActiveJobs } from "./active.js";
 
 /** Stores the output of attempts at runs and items with their runs. Never rejects: a run must not fail because of its output. */
 export class OutputSaver {
-  readonly #store: Store;
-  readonly #logger: Logger;
-
-  constructor(store: Store, logger: Logger) {
-    this.#store = store;
-    this.#logger = logger;
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly logger: Logger,
+  ) {}
 
   /** Saves one at a time: a resend after a lost reply would overwrite a later save. */
   async save(active: Active): Promise<void> {
@@ -24,20 +21,20 @@ export class OutputSaver {
     const kept = output.take();
     if (!kept) return;
     try {
-      await this.#store.runs.saveOutput(queue, run, item ?? attempt, kept.text, kept.cut);
+      await this.store.runs.saveOutput(queue, run, item ?? attempt, kept.text, kept.cut);
     } catch (error) {
       output.putBack();
-      this.#logger.warn({ queue, run, code: redisError(error).code }, "output could not be saved");
+      this.logger.warn({ queue, run, code: redisError(error).code }, "output could not be saved");
     }
   }
 
   /** An attempt that continues on another worker keeps its earlier output. */
   async goOn({ queue, run, attempt, output }: Active): Promise<void> {
     try {
-      const saved = await this.#store.runs.output(queue, run);
+      const saved = await this.store.runs.output(queue, run);
       output.goOnFrom(saved.find((one) => one.attempt === attempt)?.text ?? "");
     } catch (error) {
-      this.#logger.warn({ queue, run, code: redisError(error).code }, "earlier output could not be read");
+      this.logger.warn({ queue, run, code: redisError(error).code }, "earlier output could not be read");
     }
   }
 

@@ -6,7 +6,6 @@ export type Stream = "log" | "out" | "err";
  * bytes.
  */
 export class Output {
-  readonly #most: number;
   readonly #lines: string[] = [];
   #bytes = 0;
   #cut = 0;
@@ -14,9 +13,7 @@ export class Output {
   #closed = false;
 
   /** @param most bytes in UTF-8 */
-  constructor(most: number) {
-    this.#most = most;
-  }
+  constructor(private readonly most: number) {}
 
   /**
    * Continues the output that another worker saved of this attempt. Call it before anything is written.
@@ -35,11 +32,11 @@ export class Output {
   }
 
   #push(line: string): void {
-    const kept = lastBytes(line, this.#most);
+    const kept = lastBytes(line, this.most);
     this.#lines.push(kept);
     this.#bytes += Buffer.byteLength(kept);
     this.#cut += Buffer.byteLength(line) - Buffer.byteLength(kept);
-    while (this.#bytes > this.#most) {
+    while (this.#bytes > this.most) {
       const oldest = Buffer.byteLength(this.#lines.shift() as string);
       this.#bytes -= oldest;
       this.#cut += oldest;

@@ -22,12 +22,10 @@ import type { JobEnd } from "./verdict.js";
 
 /** Processes jobs of BullMQ: runs, and items of runs. */
 export class Processor {
-  readonly #parts: Parts;
   readonly #suspects = new Suspects();
   readonly #semaphores = new Map<string, Semaphore>();
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(private readonly parts: Parts) {
     for (const type of parts.types.values()) {
       if (isFanOut(type) && type.concurrency !== undefined)
         this.#semaphores.set(type.type, new Semaphore(type.concurrency));
@@ -37,7 +35,7 @@ export class Processor {
   /** Its result and its errors go to BullMQ. */
   async process(queue: string, job: Job, token: string, turn?: Turn): Promise<unknown> {
     const data = (job.data ?? {}) as Partial<JobData> & Partial<ItemData>;
-    const { logger } = this.#parts;
+    const { logger } = this.parts;
     const id = String(job.id);
     const taken: Taken = { queue, job, token, turn };
     const fault = faultOf(queue, job, data);
@@ -47,10 +45,10 @@ export class Processor {
       return endJob(taken, { end: "fail", error: new PermanentError(error) }, logger);
     }
     adoptBackoff(job);
-    if (this.#parts.active.isWorked(queue, id)) {
+    if (this.parts.active.isWorked(queue, id)) {
       // The attempt before lost its lock, and has its grace to end. No second attempt may run here meanwhile: BullMQ
       // identifies locks by job, so the end of one attempt would release the other's lock.
-      this.#parts.active.lose(queue, id);
+      this.parts.active.lose(queue, id);
       return endJob(taken, { end: "delay", until: 0 }, logger);
     }
     const suspect = job.stalledCounter > 0;
@@ -58,8 +56,8 @@ export class Processor {
     if (until !== undefined) return endJob(taken, { end: "delay", until }, logger);
     try {
       const end = data.child
-        ? await workItem(this.#parts, this.#semaphores.get(job.name), taken as Taken<ItemData>)
-        : await workRun(this.#parts, taken as Taken<RunData>);
+        ? await workItem(this.parts, this.#semaphores.get(job.name), taken as Taken<ItemData>)
+        : await workRun(this.parts, taken as Taken<RunData>);
       return await endJob(taken, end, logger);
     } finally {
       if (suspect) this.#suspects.ended(id);

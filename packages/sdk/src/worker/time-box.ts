@@ -24,7 +24,6 @@ const NOTHING: ReadonlySet<Interrupt> = new Set();
 
 /** The bounds of one attempt: its signal, the stop reasons it received, and its forced end. */
 export class TimeBox {
-  readonly #clock: WorkerClock;
   // Created on demand, because most attempts have no limit and receive no stop reason.
   #received: Set<Interrupt> | undefined;
   #controller: AbortController | undefined;
@@ -36,8 +35,10 @@ export class TimeBox {
   #inGrace = false;
 
   /** @param onTerminating called once, when the time limit or a cancel asks for the end */
-  constructor(clock: WorkerClock, onTerminating: () => void = () => {}) {
-    this.#clock = clock;
+  constructor(
+    private readonly clock: WorkerClock,
+    onTerminating: () => void = () => {},
+  ) {
     this.#onTerminating = onTerminating;
   }
 
@@ -57,7 +58,7 @@ export class TimeBox {
 
   /** Time left until the limit, in ms; infinite without one. */
   timeLeft(): number {
-    return Math.max(0, this.#deadline - this.#clock.now());
+    return Math.max(0, this.#deadline - this.clock.now());
   }
 
   cancel(): void {
@@ -88,7 +89,7 @@ export class TimeBox {
       this.#graceOver = stuck;
       const { limit, left = limit } = bounds;
       if (limit !== undefined && left !== undefined) {
-        this.#deadline = this.#clock.now() + left;
+        this.#deadline = this.clock.now() + left;
         this.#later(left, () => this.#timeOut(limit));
       }
       // A cancel or a loss may have come before the work began.
@@ -115,7 +116,7 @@ export class TimeBox {
 
   #later(ms: number, act: () => void): void {
     this.#timers ??= [];
-    this.#timers.push(this.#clock.after(ms, act));
+    this.#timers.push(this.clock.after(ms, act));
   }
 
   /** Begins at most once, and only while the work is running. */

@@ -283,12 +283,8 @@ function recordingQueue(): Queue {
 
 /** Packs jobs of one queue as BullMQ itself would send them. */
 export class JobPacker {
-  readonly #bull: string;
-
   /** @param bull BullMQ's key prefix of the queue */
-  constructor(bull: string) {
-    this.#bull = bull;
-  }
+  constructor(private readonly bull: string) {}
 
   /** A job without its id and its data: the script fills those in. */
   template(name: string, options: JobsOptions): JobTemplate {
@@ -335,7 +331,7 @@ export class JobPacker {
   #ours(key: unknown): string {
     if (typeof key !== "string" || !key.startsWith(RECORDED))
       throw new Error("BullMQ names a queue's keys differently: bullmq.ts was written for another version.");
-    return this.#bull + key.slice(RECORDED.length);
+    return this.bull + key.slice(RECORDED.length);
   }
 }
 

@@ -50,11 +50,7 @@ const UNSEEN = "?";
 
 /** Drafts the tasks of a put: as new, or against what is stored. */
 export class Drafts {
-  readonly #calendars: CalendarRepository;
-
-  constructor(calendars: CalendarRepository) {
-    this.#calendars = calendars;
-  }
+  constructor(private readonly calendars: CalendarRepository) {}
 
   first(parsed: ParsedTask, now: number, options: PutOptions): Draft {
     const draft = this.new(parsed, now, options);
@@ -64,7 +60,7 @@ export class Drafts {
   new(
     parsed: ParsedTask,
     now: number,
-    { once, schedules = this.#calendars.schedules }: PutOptions,
+    { once, schedules = this.calendars.schedules }: PutOptions,
     fields = definitionFields(parsed, once),
   ): Draft {
     const { definition } = parsed;
@@ -87,8 +83,8 @@ export class Drafts {
       const { state, nominal, due } = stored;
       return { ...draft, believed, state, nominal, due, fresh: false, superseded: undefined, before };
     }
-    const superseded = owedOf(this.#calendars.schedules, stored, now);
-    const { schedules = this.#calendars.schedules } = options;
+    const superseded = owedOf(this.calendars.schedules, stored, now);
+    const { schedules = this.calendars.schedules } = options;
     const { nominal, due } = firstNext(schedules.get(definition), stored, now) ?? {};
     const over = isOver({ nominal, pending: stored.pending, manual: "manual" in definition.schedule });
     const paused = revived ? !definition.enabled : stored.state === "paused";
@@ -98,7 +94,7 @@ export class Drafts {
 
   /** A task that was planned with newer calendars is not replanned with older ones. */
   async learnCalendars(task: StoredTask | undefined): Promise<void> {
-    if (task && task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
+    if (task && task.calendarRevision > this.calendars.revision) await this.calendars.refresh();
   }
 }
 

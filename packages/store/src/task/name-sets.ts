@@ -43,15 +43,11 @@ export interface Condition {
 
 /** Reads the sorted sets of names that are the indexes of tasks. */
 export class NameSets {
-  readonly #link: Link;
-
-  constructor(link: Link) {
-    this.#link = link;
-  }
+  constructor(private readonly link: Link) {}
 
   /** Sends commands together. */
   ask<T>(commands: (client: RedisClient) => Promise<T>[]): Promise<T[]> {
-    return this.#link.ask((client) => Promise.all(commands(client)));
+    return this.link.ask((client) => Promise.all(commands(client)));
   }
 
   async size({ sets, below }: Condition): Promise<number> {

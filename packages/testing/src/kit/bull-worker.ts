@@ -29,21 +29,19 @@ export class KitBullWorker {
   readonly queue: string;
   /** Time since which it takes jobs, in virtual time; undefined while paused. */
   since: number | undefined;
-  readonly #bull: BullWorker;
   readonly #internals: Internals;
-  readonly #store: Store;
-  readonly #stage: Stage;
-  readonly #pulse: Pulse;
   readonly #actors = new Set<Actor>();
 
-  constructor(bull: BullWorker, store: Store, stage: Stage, pulse: Pulse, now: number) {
+  constructor(
+    private readonly bull: BullWorker,
+    private readonly store: Store,
+    private readonly stage: Stage,
+    private readonly pulse: Pulse,
+    now: number,
+  ) {
     this.queue = bull.name;
     this.since = now;
-    this.#bull = bull;
     this.#internals = bull as unknown as Internals;
-    this.#store = store;
-    this.#stage = stage;
-    this.#pulse = pulse;
     this.#takeTurns();
     const beat = () => pulse.beat();
     bull.on("completed", beat).on("failed", beat).on("error", beat);
@@ -53,13 +51,13 @@ export class KitBullWorker {
     const internals = this.#internals;
     if (!("waiting" in internals) || typeof internals.processFn !== "function")
       throw new CarillonError("INTERNAL", "the test kit does not support this version of BullMQ.");
-    const process = internals.processFn.bind(this.#bull);
+    const process = internals.processFn.bind(this.bull);
     internals.processFn = async (job, token, signal) => {
       const id = String(job.id);
       const actor = new Actor(`job ${id} (${job.name}) of queue ${this.queue}`, { queue: this.queue, id });
       this.#actors.add(actor);
       try {
-        return await this.#stage.perform(actor, () => process(job, token, signal));
+        return await this.stage.perform(actor, () => process(job, token, signal));
       } finally {
         this.#actors.delete(actor);
       }
@@ -68,12 +66,12 @@ export class KitBullWorker {
 
   /** Number of further jobs that it would take now. */
   get free(): number {
-    return this.since === undefined ? 0 : Math.max(0, this.#bull.concurrency - this.#actors.size);
+    return this.since === undefined ? 0 : Math.max(0, this.bull.concurrency - this.#actors.size);
   }
 
   /** Ends its wait for a marker, so that it looks for a job, including delayed ones that are due by virtual time. */
   async rouse(): Promise<void> {
-    const { link, keys } = internalsOf(this.#store);
+    const { link, keys } = internalsOf(this.store);
     const { bull } = keys.queue(this.queue);
     await link.ask((client) => client.zadd(`${bull}marker`, 0, "0"));
   }
@@ -82,22 +80,22 @@ export class KitBullWorker {
   async pause(): Promise<void> {
     if (this.since === undefined) return;
     this.since = undefined;
-    await this.#bull.pause(true);
+    await this.bull.pause(true);
     const deadline = performance.now() + GIVE_UP;
     // BullMQ does not end a worker's wait, and gives it one more job after it.
-    while (this.#internals.waiting || (this.#actors.size === 0 && this.#bull.isRunning())) {
+    while (this.#internals.waiting || (this.#actors.size === 0 && this.bull.isRunning())) {
       if (performance.now() > deadline)
         throw new CarillonError("CONFLICT", `a worker of queue ${this.queue} could not be paused.`);
-      const beats = this.#pulse.count;
+      const beats = this.pulse.count;
       await this.rouse();
-      await this.#pulse.after(beats, LOOK);
+      await this.pulse.after(beats, LOOK);
     }
   }
 
   async resume(now: number): Promise<void> {
     if (this.since !== undefined) return;
     this.since = now;
-    await this.#bull.resume();
+    await this.bull.resume();
   }
 
   /**
@@ -106,7 +104,7 @@ export class KitBullWorker {
    */
   async crash(): Promise<string[]> {
     const actors = [...this.#actors];
-    this.#stage.freeze(actors);
+    this.stage.freeze(actors);
     await this.end();
     return actors.flatMap(({ job }) => (job ? [job.id] : []));
   }
@@ -114,12 +112,12 @@ export class KitBullWorker {
   /** Closes it without waiting for its jobs. */
   async end(): Promise<void> {
     this.since = undefined;
-    await this.#bull.close(true);
+    await this.bull.close(true);
   }
 
   /** Runs BullMQ's own check for stalled jobs now, as if the locks of these had expired since the last check. */
   async checkStalled(ids: readonly string[]): Promise<void> {
-    const { link, keys } = internalsOf(this.#store);
+    const { link, keys } = internalsOf(this.store);
     const { bull, job } = keys.queue(this.queue);
     await link.ask((client) =>
       client

@@ -16,14 +16,11 @@ interface Orphan {
 
 /** All BullMQ workers of a kit, and the jobs of those that crashed. */
 export class Crew {
-  readonly #start: number;
   readonly #workers = new Set<KitBullWorker>();
   readonly #orphans = new Set<Orphan>();
 
   /** @param start of virtual time: checks for stalled jobs come every 30 s from it */
-  constructor(start: number) {
-    this.#start = start;
-  }
+  constructor(private readonly start: number) {}
 
   add(worker: KitBullWorker): void {
     this.#workers.add(worker);
@@ -72,8 +69,8 @@ export class Crew {
     const since = this.#of(queue).flatMap((worker) => worker.since ?? []);
     if (since.length === 0) return undefined;
     const from = Math.max(crashed, Math.min(...since));
-    const checks = Math.floor((from - this.#start) / STALLED_INTERVAL);
-    return this.#start + (checks + 2) * STALLED_INTERVAL;
+    const checks = Math.floor((from - this.start) / STALLED_INTERVAL);
+    return this.start + (checks + 2) * STALLED_INTERVAL;
   }
 
   /** Passes the jobs whose time has come to other workers. */

@@ -37,14 +37,15 @@ const performing = new AsyncLocalStorage<{ readonly stage: Stage; readonly actor
  * sleeps, then the next. So two runs of a test see the same order of events, however long Redis takes for its answers.
  */
 export class Stage {
-  readonly #pulse: Pulse;
   readonly #now: () => number;
   readonly #actors = new Set<Actor>();
   /** Sleeps and timers, in the order in which they began. */
   readonly #sleepers = new Set<Sleeper>();
 
-  constructor(pulse: Pulse, now: () => number) {
-    this.#pulse = pulse;
+  constructor(
+    private readonly pulse: Pulse,
+    now: () => number,
+  ) {
     this.#now = now;
   }
 
@@ -77,7 +78,7 @@ export class Stage {
     const turn = new Promise<void>((resolve) => {
       actor.enter = resolve;
     });
-    this.#pulse.beat();
+    this.pulse.beat();
     await turn;
     try {
       return await performing.run({ stage: this, actor }, act);
@@ -118,13 +119,13 @@ export class Stage {
           if (actor) actor.sleeps -= 1;
           if (error === undefined) resolve();
           else reject(error);
-          this.#pulse.beat();
+          this.pulse.beat();
         },
       };
       signal?.addEventListener("abort", abort);
       this.#sleepers.add(sleeper);
       if (actor) actor.sleeps += 1;
-      this.#pulse.beat();
+      this.pulse.beat();
     });
     // A rejection that nobody awaits, for example after a race, must not end the process.
     slept.catch(() => {});
@@ -136,12 +137,12 @@ export class Stage {
     const actor = this.current;
     if (!actor) return wait;
     actor.sleeps += 1;
-    this.#pulse.beat();
+    this.pulse.beat();
     try {
       return await wait;
     } finally {
       actor.sleeps -= 1;
-      this.#pulse.beat();
+      this.pulse.beat();
     }
   }
 

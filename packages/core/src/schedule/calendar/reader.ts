@@ -23,17 +23,14 @@ interface TimeParts {
 
 /** Reads the parts of a calendar event from left to right; a part that cannot be read is undefined. */
 export class CalendarReader {
-  readonly #text: string;
   #at = 0;
   /** Details of the fault, if there are any. */
   fault: string | undefined;
 
-  constructor(text: string) {
-    this.#text = text;
-  }
+  constructor(private readonly text: string) {}
 
   peek(): string {
-    return this.#text[this.#at] ?? "";
+    return this.text[this.#at] ?? "";
   }
 
   /** `Mon..Fri,Sun` as bits, Monday first; 0 when there are none. A `-` for `..` is systemd's older form. */
@@ -59,7 +56,7 @@ export class CalendarReader {
         if (this.peek() === "" || this.peek() === " ") return this.#skipSpaces(bits);
         continue;
       }
-      const mark = this.#text.startsWith("..", this.#at) ? 2 : next === "-" ? 1 : 0;
+      const mark = this.text.startsWith("..", this.#at) ? 2 : next === "-" ? 1 : 0;
       if (mark === 0 || wasRange) return undefined;
       this.#at += mark;
       rangeFrom = day;
@@ -67,10 +64,10 @@ export class CalendarReader {
   }
 
   #weekday(): number | undefined {
-    const word = /^[a-z]+/i.exec(this.#text.slice(this.#at, this.#at + 10))?.[0].toLowerCase();
+    const word = /^[a-z]+/i.exec(this.text.slice(this.#at, this.#at + 10))?.[0].toLowerCase();
     if (word === undefined) return undefined;
     const day = NAMES.findIndex((name) => name === word || name.slice(0, 3) === word);
-    if (day < 0 || !["", "-", ".", ",", " "].includes(this.#text[this.#at + word.length] ?? ""))
+    if (day < 0 || !["", "-", ".", ",", " "].includes(this.text[this.#at + word.length] ?? ""))
       return undefined;
     this.#at += word.length;
     return day;
@@ -83,7 +80,7 @@ export class CalendarReader {
 
   /** `@1493187147`: the rest of the text. */
   timestamp(): number | undefined {
-    const digits = this.#text.slice(this.#at + 1);
+    const digits = this.text.slice(this.#at + 1);
     return /^\d{1,12}$/.test(digits) ? Number(digits) : undefined;
   }
 
@@ -155,7 +152,7 @@ export class CalendarReader {
     if (start === undefined) return undefined;
     let stop: number | undefined = -1;
     let repeat: number | undefined = 0;
-    if (this.#text.startsWith("..", this.#at)) {
+    if (this.text.startsWith("..", this.#at)) {
       this.#at += 2;
       stop = this.#number(unit);
       repeat = unit;
@@ -177,12 +174,12 @@ export class CalendarReader {
     const begin = this.#at;
     while (this.peek() >= "0" && this.peek() <= "9") this.#at++;
     if (this.#at === begin) return undefined;
-    let value = Number(this.#text.slice(begin, this.#at)) * unit;
-    if (unit === MICROS && this.peek() === "." && this.#text[this.#at + 1] !== ".") {
+    let value = Number(this.text.slice(begin, this.#at)) * unit;
+    if (unit === MICROS && this.peek() === "." && this.text[this.#at + 1] !== ".") {
       const point = ++this.#at;
       while (this.peek() >= "0" && this.peek() <= "9") this.#at++;
       if (this.#at === point) return undefined;
-      value += Math.round(Number(`0.${this.#text.slice(point, this.#at)}`) * MICROS);
+      value += Math.round(Number(`0.${this.text.slice(point, this.#at)}`) * MICROS);
     }
     return value > MAX_NUMBER ? undefined : value;
   }

@@ -24,25 +24,23 @@ export interface DaySet {
 /** The days of a cron or calendar expression, regardless of its times of day. */
 export class FieldDays implements DaySet {
   readonly all: boolean;
-  readonly #fields: Fields;
   readonly #allDays: boolean;
   /** The month that was read last: the next call is mostly for the same one. */
   #month = { key: Number.NaN, days: 0 };
 
-  constructor(fields: Fields) {
-    this.#fields = fields;
+  constructor(private readonly fields: Fields) {
     this.#allDays = isEveryDay(fields.days) && (fields.months & ALL_MONTHS) === ALL_MONTHS;
     this.all = this.#allDays && fields.years === undefined;
   }
 
   ofMonth(year: number, month: number): number {
     const key = monthKey(year, month);
-    if (key !== this.#month.key) this.#month = { key, days: daysOf(this.#fields, year, month) };
+    if (key !== this.#month.key) this.#month = { key, days: daysOf(this.fields, year, month) };
     return this.#month.days;
   }
 
   hasYear(year: number): boolean {
-    return this.#allDays && daysOf(this.#fields, year, 1) !== 0;
+    return this.#allDays && daysOf(this.fields, year, 1) !== 0;
   }
 }
 
@@ -54,14 +52,13 @@ export function monthKey(year: number, month: number): number {
 /** Single dates and the days of expressions. */
 export class CalendarDays implements DaySet {
   readonly all: boolean;
-  readonly #dates: ReadonlyMap<number, number>;
-  readonly #rules: readonly DaySet[];
   readonly #months = new Map<number, number>();
 
   /** @param dates their days as bits, by `monthKey` */
-  constructor(dates: ReadonlyMap<number, number>, rules: readonly DaySet[]) {
-    this.#dates = dates;
-    this.#rules = rules;
+  constructor(
+    private readonly dates: ReadonlyMap<number, number>,
+    private readonly rules: readonly DaySet[],
+  ) {
     this.all = rules.some((rule) => rule.all);
   }
 
@@ -69,7 +66,7 @@ export class CalendarDays implements DaySet {
     const key = monthKey(year, month);
     let days = this.#months.get(key);
     if (days === undefined) {
-      days = this.#rules.reduce((all, rule) => all | rule.ofMonth(year, month), this.#dates.get(key) ?? 0);
+      days = this.rules.reduce((all, rule) => all | rule.ofMonth(year, month), this.dates.get(key) ?? 0);
       if (this.#months.size >= MAX_KEPT) this.#months.clear();
       this.#months.set(key, days);
     }
@@ -77,7 +74,7 @@ export class CalendarDays implements DaySet {
   }
 
   hasYear(year: number): boolean {
-    return this.#rules.some((rule) => rule.hasYear(year));
+    return this.rules.some((rule) => rule.hasYear(year));
   }
 }
 

@@ -38,27 +38,23 @@ export interface Daily {
 
 /** Excludes days, or times of day on some days. */
 export class DailyExcluder implements Excluder {
-  readonly #daily: Daily;
-
-  constructor(daily: Daily) {
-    this.#daily = daily;
-  }
+  constructor(private readonly daily: Daily) {}
 
   has(occurrence: number): boolean {
-    return this.#daily.has(occurrence);
+    return this.daily.has(occurrence);
   }
 
   span(time: number): Span | undefined {
-    const own = segmentAt(this.#daily.zone, time);
+    const own = segmentAt(this.daily.zone, time);
     const local = this.#local(time + own.offset);
     if (local === undefined) return undefined;
     const span = { start: startOf(time, own, local.start), end: endOf(time, own, local.end) };
-    return this.#daily.aligned === undefined ? span : whileAligned(span, time, own, this.#daily.aligned.zone);
+    return this.daily.aligned === undefined ? span : whileAligned(span, time, own, this.daily.aligned.zone);
   }
 
   /** On the wall clock. */
   #local(wall: number): Span | undefined {
-    const { days, hours } = this.#daily;
+    const { days, hours } = this.daily;
     const day = Math.floor(wall / DAY);
     const hour = Math.floor((wall - day * DAY) / HOUR);
     if (!hasBit(hours, hour) || !hasDay(days, day)) return undefined;
@@ -83,49 +79,43 @@ function whileAligned({ start, end }: Span, time: number, own: Segment, zone: Zo
 }
 
 export class TimesExcluder implements Excluder {
-  readonly #times: CompiledSchedule;
-  readonly #allFrom: number;
-
   /** @param allFrom time from which it is known to contain all times of the schedule */
-  constructor(times: CompiledSchedule, allFrom: number = Number.POSITIVE_INFINITY) {
-    this.#times = times;
-    this.#allFrom = allFrom;
-  }
+  constructor(
+    private readonly times: CompiledSchedule,
+    private readonly allFrom: number = Number.POSITIVE_INFINITY,
+  ) {}
 
   has(occurrence: number): boolean {
-    return this.#times.latest(occurrence) === occurrence;
+    return this.times.latest(occurrence) === occurrence;
   }
 
   span(time: number): Span | undefined {
-    return time >= this.#allFrom ? { start: this.#allFrom, end: Number.POSITIVE_INFINITY } : undefined;
+    return time >= this.allFrom ? { start: this.allFrom, end: Number.POSITIVE_INFINITY } : undefined;
   }
 }
 
 /** Limits another excluder to the times from `start` to `end`. */
 export class BoundedExcluder implements Excluder {
-  readonly #inner: Excluder;
-  readonly #bounds: Bounds;
-
-  constructor(inner: Excluder, bounds: Bounds) {
-    this.#inner = inner;
-    this.#bounds = bounds;
-  }
+  constructor(
+    private readonly inner: Excluder,
+    private readonly bounds: Bounds,
+  ) {}
 
   has(occurrence: number): boolean {
-    return this.#within(occurrence) && this.#inner.has(occurrence);
+    return this.#within(occurrence) && this.inner.has(occurrence);
   }
 
   span(time: number): Span | undefined {
-    const whole = this.#within(time) ? this.#inner.span(time) : undefined;
+    const whole = this.#within(time) ? this.inner.span(time) : undefined;
     if (whole === undefined) return undefined;
     return {
-      start: Math.max(whole.start, this.#bounds.start),
-      end: Math.min(whole.end, this.#bounds.end + 1),
+      start: Math.max(whole.start, this.bounds.start),
+      end: Math.min(whole.end, this.bounds.end + 1),
     };
   }
 
   #within(time: number): boolean {
-    return time >= this.#bounds.start && time <= this.#bounds.end;
+    return time >= this.bounds.start && time <= this.bounds.end;
   }
 }
 

@@ -23,16 +23,16 @@ const MAX_YEARS = 32;
 const LEAST_YEARS = 4;
 
 export class ExcludingSchedule implements CompiledSchedule {
-  readonly #inner: CompiledSchedule;
-  readonly #excluders: readonly NamedExcluder[];
   readonly #maxYears: number;
   /** Number of excluded times that one search passes over: each day or hour that it leaps over counts once. */
   readonly limit: number;
 
   /** @param share number of such schedules that one search reads */
-  constructor(inner: CompiledSchedule, excluders: readonly NamedExcluder[], share = 1) {
-    this.#inner = inner;
-    this.#excluders = excluders;
+  constructor(
+    private readonly inner: CompiledSchedule,
+    private readonly excluders: readonly NamedExcluder[],
+    share = 1,
+  ) {
     this.#maxYears = Math.max(MAX_YEARS / share, LEAST_YEARS);
     this.limit = Math.ceil(MAX_COST / share / (STEP + excluders.length));
   }
@@ -49,16 +49,14 @@ export class ExcludingSchedule implements CompiledSchedule {
 
   /** Searches like `next`, but distinguishes a search that was too long from one that found no time. */
   search(after: number): number | undefined | typeof GAVE_UP {
-    return this.#search(this.#inner.next(after), (time, span) =>
-      this.#inner.next(span === undefined ? time : span.end - 1),
+    return this.#search(this.inner.next(after), (time, span) =>
+      this.inner.next(span === undefined ? time : span.end - 1),
     );
   }
 
   /** Searches like `latest`, with the same distinction. */
   searchBack(at: number): number | undefined | typeof GAVE_UP {
-    return this.#search(this.#inner.latest(at), (time, span) =>
-      this.#inner.latest((span?.start ?? time) - 1),
-    );
+    return this.#search(this.inner.latest(at), (time, span) => this.inner.latest((span?.start ?? time) - 1));
   }
 
   #search(
@@ -67,7 +65,7 @@ export class ExcludingSchedule implements CompiledSchedule {
   ): number | undefined | typeof GAVE_UP {
     let time = first;
     for (let passed = 0, years = 0; time !== undefined; passed++) {
-      const by = excluderAt(this.#excluders, time);
+      const by = excluderAt(this.excluders, time);
       if (by === undefined) return time;
       if (years >= this.#maxYears) return undefined;
       if (passed >= this.limit) return GAVE_UP;

@@ -1,17 +1,13 @@
 import type { CompiledSchedule } from "../types.js";
 
 export class AtOnce implements CompiledSchedule {
-  readonly #time: number;
-
-  constructor(time: number) {
-    this.#time = time;
-  }
+  constructor(private readonly time: number) {}
 
   next(after: number): number | undefined {
-    return after < this.#time ? this.#time : undefined;
+    return after < this.time ? this.time : undefined;
   }
 
   latest(at: number): number | undefined {
-    return at >= this.#time ? this.#time : undefined;
+    return at >= this.time ? this.time : undefined;
   }
 }

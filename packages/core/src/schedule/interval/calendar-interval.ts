@@ -57,8 +57,6 @@ export function formatCalendarStep({ unit, count }: CalendarStep): string {
  * happens at the first instant after the gap, one that comes twice in its first pass.
  */
 export class CalendarInterval implements CompiledSchedule {
-  readonly #step: CalendarStep;
-  readonly #zone: Zone | undefined;
   readonly origin: number;
   /** The time of day in ms, except for times that a gap moves. */
   readonly #time: number;
@@ -68,9 +66,11 @@ export class CalendarInterval implements CompiledSchedule {
   readonly #date: number;
 
   /** @param origin undefined: 1970-01-01T00:00 on the zone's clock */
-  constructor(step: CalendarStep, origin: number | undefined, zone: Zone | undefined) {
-    this.#step = step;
-    this.#zone = zone;
+  constructor(
+    private readonly step: CalendarStep,
+    origin: number | undefined,
+    private readonly zone: Zone | undefined,
+  ) {
     const wall = origin === undefined ? 0 : this.#wall(origin);
     this.origin = origin ?? this.#instant(0);
     this.#day = Math.floor(wall / DAY);
@@ -104,15 +104,14 @@ export class CalendarInterval implements CompiledSchedule {
   /** Approximate number of steps between the origin and a time. */
   #steps(time: number): number {
     const day = Math.floor(this.#wall(time) / DAY);
-    const units = this.#step.unit === "day" ? day - this.#day : monthOf(day) - this.#month;
-    return Math.floor(units / this.#step.count);
+    const units = this.step.unit === "day" ? day - this.#day : monthOf(day) - this.#month;
+    return Math.floor(units / this.step.count);
   }
 
   #at(k: number): number {
     if (k === 0) return this.origin;
-    if (this.#step.unit === "day")
-      return this.#instant((this.#day + k * this.#step.count) * DAY + this.#time);
-    const months = this.#month + k * this.#step.count;
+    if (this.step.unit === "day") return this.#instant((this.#day + k * this.step.count) * DAY + this.#time);
+    const months = this.#month + k * this.step.count;
     const year = 1970 + Math.floor(months / 12);
     const month = modulo(months, 12) + 1;
     const date = Math.min(this.#date, daysInMonth(year, month));
@@ -120,11 +119,11 @@ export class CalendarInterval implements CompiledSchedule {
   }
 
   #wall(utc: number): number {
-    return this.#zone === undefined ? utc : utc + this.#zone.at(utc).offset;
+    return this.zone === undefined ? utc : utc + this.zone.at(utc).offset;
   }
 
   #instant(local: number): number {
-    return this.#zone === undefined ? local : firstInstant(this.#zone, local);
+    return this.zone === undefined ? local : firstInstant(this.zone, local);
   }
 }
 

@@ -11,26 +11,22 @@ import { EveryInterval } from "./every-interval.js";
  * delays while that is excluded. It has no times of its own, so `latest` is always undefined.
  */
 export class DelayAfterFinish implements CompiledSchedule {
-  readonly #delay: number;
-  readonly #bounds: Bounds;
   readonly #leftOf: (times: EveryInterval) => CompiledSchedule;
 
   /** @param leftOf removes excluded times from those that follow one finish */
   constructor(
-    delay: number,
-    bounds: Bounds,
+    private readonly delay: number,
+    private readonly bounds: Bounds,
     leftOf = (times: EveryInterval): CompiledSchedule => bounded(times, bounds),
   ) {
-    this.#delay = delay;
-    this.#bounds = bounds;
     this.#leftOf = leftOf;
   }
 
   next(after: number): number | undefined {
-    const { start } = this.#bounds;
-    const first = after < start ? start : Math.max(after, -MAX_TIME) + this.#delay;
-    if (!(first <= this.#bounds.end)) return undefined;
-    return this.#leftOf(new EveryInterval(this.#delay, first)).next(first - 1);
+    const { start } = this.bounds;
+    const first = after < start ? start : Math.max(after, -MAX_TIME) + this.delay;
+    if (!(first <= this.bounds.end)) return undefined;
+    return this.#leftOf(new EveryInterval(this.delay, first)).next(first - 1);
   }
 
   latest(): undefined {
