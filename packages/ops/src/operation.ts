@@ -1,3 +1,4 @@
+import type { ScheduleInput, TaskInput } from "@carillon/core";
 import type { Client } from "@carillon/sdk";
 import type { ChangeFacts, ChangeKind, ChangeScope, Scope } from "@carillon/sdk/internal";
 import type { Store, TokenRole } from "@carillon/store";
@@ -103,6 +104,15 @@ export interface Operation<
    */
   readonly status?: readonly number[];
   run(call: Call, input: z.output<Input>): Promise<Output extends z.ZodType ? z.input<Output> : void>;
+}
+
+/** A task of the world in which the battery tries operations. */
+export function exampleTask(
+  id: string,
+  schedule: ScheduleInput = { every: "2h" },
+  queue = "bells",
+): TaskInput {
+  return { id, owner: "acme", queue, type: "ring", schedule, payload: {} };
 }
 
 /** Declares an operation. Only gives types. */

@@ -2,7 +2,7 @@ import { CarillonError } from "@carillon/core";
 import { assertName } from "@carillon/core/internal";
 import { shown } from "@carillon/sdk/internal";
 import { z } from "zod";
-import { operation } from "../operation.js";
+import { exampleTask, operation } from "../operation.js";
 import { given } from "../shapes.js";
 import { calendarNotFound, countUsers, findCalendar, replan } from "./calendar.js";
 
@@ -14,21 +14,7 @@ export const deleteCalendar = operation({
   once: {
     known: "state",
     leaves: "whole",
-    against: [
-      [
-        "tasks.put",
-        {
-          task: {
-            id: "k1",
-            owner: "acme",
-            queue: "bells",
-            type: "ring",
-            schedule: { every: "1h", except: [{ named: "spare" }] },
-            payload: {},
-          },
-        },
-      ],
-    ],
+    against: [["tasks.put", { task: exampleTask("k1", { every: "1h", except: [{ named: "spare" }] }) }]],
   },
   example: { name: "spare" },
   summary: "Deletes a shared calendar that no task names.",

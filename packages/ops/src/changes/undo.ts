@@ -3,7 +3,7 @@ import { assertEntry, type Definition, TaskWriter } from "@carillon/sdk/internal
 import { z } from "zod";
 import { type BulkRefusal, bulkUndoable, nameOfKey, refusalOf, Tally, undoableResult } from "../bulk/bulk.js";
 import { moved } from "../calendars/calendar.js";
-import { type Call, operation } from "../operation.js";
+import { type Call, exampleTask, operation } from "../operation.js";
 import { plan } from "../sets/set.js";
 import { undoApply } from "../sets/undo.js";
 import { dryRun, given } from "../shapes.js";
@@ -21,25 +21,7 @@ export const undoChange = operation({
   role: "admin",
   reach: "owner",
   logs: "put",
-  once: {
-    known: "revision",
-    leaves: "whole",
-    against: [
-      [
-        "tasks.put",
-        {
-          task: {
-            id: "v1",
-            owner: "acme",
-            queue: "bells",
-            type: "ring",
-            schedule: { every: "2h" },
-            payload: {},
-          },
-        },
-      ],
-    ],
-  },
+  once: { known: "revision", leaves: "whole", against: [["tasks.put", { task: exampleTask("v1") }]] },
   summary:
     "Puts the definitions again that a change of many tasks replaced, if it can be undone. Of a deletion it brings the tasks back, without their runs. Of an apply it also removes the tasks that this created, and brings back those that it removed. Tasks that were changed since are refused, each by itself.",
   input: z.strictObject({ id: given.describe("A change's id, as the list shows it."), dryRun }),

@@ -1,6 +1,6 @@
 import { assertName } from "@carillon/core/internal";
 import { z } from "zod";
-import { operation } from "../operation.js";
+import { exampleTask, operation } from "../operation.js";
 import { count as countShape, given } from "../shapes.js";
 
 export const deleteQueue = operation({
@@ -11,21 +11,7 @@ export const deleteQueue = operation({
   once: {
     known: "state",
     leaves: "whole",
-    against: [
-      [
-        "tasks.put",
-        {
-          task: {
-            id: "g1",
-            owner: "acme",
-            queue: "gongs",
-            type: "ring",
-            schedule: { every: "2h" },
-            payload: {},
-          },
-        },
-      ],
-    ],
+    against: [["tasks.put", { task: exampleTask("g1", { every: "2h" }, "gongs") }]],
   },
   example: { queue: "gongs" },
   summary:

@@ -4,32 +4,14 @@ import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { bulkUndoableIfFew, undoableResult } from "../bulk/bulk.js";
 import { checkedFilter, dryRun, filter } from "../bulk/filter.js";
-import { operation } from "../operation.js";
+import { exampleTask, operation } from "../operation.js";
 
 export const deleteMany = operation({
   http: "POST /tasks/delete",
   role: "admin",
   reach: "owner",
   logs: "delete",
-  once: {
-    known: "state",
-    leaves: "whole",
-    against: [
-      [
-        "tasks.put",
-        {
-          task: {
-            id: "t1",
-            owner: "acme",
-            queue: "bells",
-            type: "ring",
-            schedule: { every: "2h" },
-            payload: {},
-          },
-        },
-      ],
-    ],
-  },
+  once: { known: "state", leaves: "whole", against: [["tasks.put", { task: exampleTask("t1") }]] },
   example: { tag: "due" },
   summary:
     "Deletes all tasks that match, with their records; those of an owner with the deliveries of its alerts, unless `deliveries` is false. A change of at most 1,000 tasks can be undone for 7 days.",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { operation } from "../operation.js";
+import { exampleTask, operation } from "../operation.js";
 import { dryRun, given } from "../shapes.js";
 import { putResult, taskInput } from "./task.js";
 
@@ -14,9 +14,7 @@ export const putTask = operation({
   reach: "owner",
   logs: "put",
   once: "script",
-  example: {
-    task: { id: "n1", owner: "acme", queue: "bells", type: "ring", schedule: { every: "1h" }, payload: {} },
-  },
+  example: { task: exampleTask("n1", { every: "1h" }) },
   summary: "Stores a task, or changes it. An identical one changes nothing.",
   input: z.strictObject({ task: taskInput, ifRevision, dryRun }),
   output: putResult,

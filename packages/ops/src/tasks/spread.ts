@@ -15,7 +15,7 @@ import { z } from "zod";
 import { bulkUndoable, keyOf, undoableResult } from "../bulk/bulk.js";
 import { conditions } from "../conditions.js";
 import { emptyLoad } from "../occurrences/load.js";
-import { operation } from "../operation.js";
+import { exampleTask, operation } from "../operation.js";
 import { count, dryRun, duration, instant, time } from "../shapes.js";
 
 const MINUTE = 60_000;
@@ -30,25 +30,7 @@ export const spreadTasks = operation({
   reach: "owner",
   cost: "computes",
   logs: "put",
-  once: {
-    known: "state",
-    leaves: "whole",
-    against: [
-      [
-        "tasks.put",
-        {
-          task: {
-            id: "u1",
-            owner: "acme",
-            queue: "bells",
-            type: "ring",
-            schedule: { every: "2h" },
-            payload: {},
-          },
-        },
-      ],
-    ],
-  },
+  once: { known: "state", leaves: "whole", against: [["tasks.put", { task: exampleTask("u1") }]] },
   example: { at: "2026-01-01T03:00:00Z", jitter: "5m" },
   summary:
     "Gives a jitter to all tasks that have none, start in this minute and not again within twice the jitter; the load shows such minutes. One change, which an undo takes back.",
