@@ -1,5 +1,7 @@
 import type { Warning } from "@carillon/sdk";
 
+export { countText as counted } from "@carillon/ops/words";
+
 /** Makes control characters visible, so that stored text cannot control the terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
@@ -11,11 +13,6 @@ export function printable(text: string): string {
 
 export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
-}
-
-/** `1 run`, `2 runs`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }
 
 /** `dryRun` as an option is typed. */

@@ -3,7 +3,7 @@ import { type Register, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { type Column, table } from "../table.js";
-import { cut, printable } from "../text.js";
+import { counted, cut, printable } from "../text.js";
 import { when } from "../times.js";
 import { holdsText } from "./holds-text.js";
 
@@ -31,7 +31,7 @@ export const registerAlerts: Register = (program, out) => {
         const { length: waiting } = undelivered.alerts;
         const parts = [
           alerts.length > 0 ? table(ALERTS, alerts, out) : "No alerts.\n",
-          waiting > 0 && `${waiting === 1 ? "1 alert waits" : `${waiting} alerts wait`} for a node.\n`,
+          waiting > 0 && `${counted(waiting, "alert waits", "alerts wait")} for a node.\n`,
           undelivered.deliveries.length > 0 && table(DELIVERIES, undelivered.deliveries, out),
           silences.length > 0 && table(SILENCES, silences, out),
         ];

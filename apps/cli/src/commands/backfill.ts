@@ -14,7 +14,7 @@ import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { readMoment, zoneOfSchedule } from "../moment.js";
 import type { Output } from "../output.js";
-import { facts } from "../text.js";
+import { counted, facts } from "../text.js";
 import { when } from "../times.js";
 import { tasksCommand } from "./conditions.js";
 import { doToMany, onlyTask } from "./many.js";
@@ -166,7 +166,7 @@ async function answer(
 }
 
 function begun({ id, total, left }: AnswerTo<"backfills.start">, task: string): string {
-  const count = total === 1 ? "1 occurrence" : `${total} occurrences`;
+  const count = counted(total, "occurrence");
   if (id === undefined) return `${count} of ${task}; nothing was started\n${leftOut(left)}`;
   return `backfill ${id}: ${count} of ${task}\n${leftOut(left)}`;
 }

@@ -2,7 +2,7 @@ import type { AnswerTo } from "@carillon/ops";
 import { duration, eventText, explanationText, relative } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
 import { type Column, table } from "../table.js";
-import { facts, type Paint, printable } from "../text.js";
+import { counted, facts, type Paint, printable } from "../text.js";
 import { utcIso, wallText } from "../times.js";
 import { GOOD } from "./run-columns.js";
 
@@ -121,12 +121,7 @@ function aside(account: Account): [string, string | undefined][] {
         : undefined,
     ],
     ["run", run?.id],
-    [
-      "printed",
-      printed === undefined
-        ? ""
-        : `${printed === 1 ? "1 line" : `${printed} lines`}: carillon run ${run?.id}`,
-    ],
+    ["printed", printed === undefined ? "" : `${counted(printed, "line")}: carillon run ${run?.id}`],
     ["in the way", other && runText(other, account)],
     ["paused", paused && `${dayAndClocks(paused.at, zone)}, ${relative(paused.at, now)}${by}${why}`],
     ["nodes", idle ? "none is alive: nothing runs until one starts" : undefined],

@@ -53,10 +53,10 @@ export function freezeOf(freezes: readonly FreezeView[], task: Task): FreezeView
 }
 
 /** A freeze in one line: `owner acme, until 14:00 in 2 h, by ann: INC-43`. */
-export function freezeText(freeze: FreezeView, times?: TimeTexts): string {
+export function freezeText(freeze: FreezeView): string {
   const { by, note } = freeze;
   const who = by === undefined ? "" : `, by ${by}`;
-  return `${scopeText(freeze)}, ${timesOf(freeze, times)}${who}${note === undefined ? "" : `: ${note}`}`;
+  return `${scopeText(freeze)}, ${timesOf(freeze)}${who}${note === undefined ? "" : `: ${note}`}`;
 }
 
 function timesOf(

@@ -7,7 +7,7 @@ import { misuse } from "../failure.js";
 import { fieldsOf } from "../fields.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
-import { printable } from "../text.js";
+import { counted, printable } from "../text.js";
 import {
   type Conditions,
   conditionsOf,
@@ -111,7 +111,7 @@ export async function showMany<Answer extends Result>(
 ): Promise<void> {
   if (result.refused.count > 0) out.exitCode = EXIT.refused;
   if (json) return out.json<Result>(result);
-  const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(deed, result.count)}\n`;
+  const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(result.count, deed.noun ?? "task")}\n`;
   const more = deed.more?.(result) ?? "";
   await out.write(`${head}${more}${dryRun ? sample(deed.columns, result, out) : ""}`);
   refusals(result, out);
@@ -134,7 +134,7 @@ function sample(columns: readonly Column<never>[] = TASKS, { count, sample }: Re
 export function refusals(
   { refused: { count, sample } }: Pick<BulkResult, "refused">,
   out: Output,
-  noun?: string,
+  noun = "task",
 ): void {
   if (count === 0) return;
   const lines = sample.map(({ task, code, message }) => {
@@ -142,9 +142,5 @@ export function refusals(
     return `  ${name}: ${printable(message)} [${code}]\n`;
   });
   const more = count > sample.length ? `  … and ${count - sample.length} more\n` : "";
-  out.stderr.write(`${counted({ noun }, count)} refused:\n${lines.join("")}${more}`);
-}
-
-function counted({ noun = "task" }: { readonly noun?: string | undefined }, count: number): string {
-  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+  out.stderr.write(`${counted(count, noun)} refused:\n${lines.join("")}${more}`);
 }

@@ -3,6 +3,7 @@ import type { Register } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { momentsOf } from "../moment.js";
+import { counted } from "../text.js";
 import { when } from "../times.js";
 import { leftOut } from "./backfill.js";
 import { refusals } from "./many.js";
@@ -65,13 +66,11 @@ function ofMany(
   { total, count, left, until, batch }: AnswerTo<"runs.replayMany">,
   perMinute: number | undefined,
 ): string {
-  const runs = `${total} ${total === 1 ? "run" : "runs"} of ${count === 1 ? "1 task" : `${count} tasks`}`;
+  const runs = `${counted(total, "run")} of ${counted(count, "task")}`;
   const pace = until === undefined ? "" : `, ${perMinute} a minute, over by ${when(until)}`;
-  return [
-    `${batch === undefined ? "replay means" : "running"} ${runs} again${pace}`,
-    batch === undefined ? [] : `batch ${batch}`,
-  ]
-    .flat()
-    .join("\n")
-    .concat("\n", leftOut(left));
+  const head =
+    batch === undefined
+      ? `replay means ${runs} again${pace}`
+      : `running ${runs} again${pace}\nbatch ${batch}`;
+  return `${head}\n${leftOut(left)}`;
 }

@@ -4,7 +4,7 @@ import { duration, isLate, reasonText, remedyText, sentence } from "@carillon/op
 import { noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
-import { paragraphs, printable } from "../text.js";
+import { counted, paragraphs, printable } from "../text.js";
 import { CLI_VOICE, when } from "../times.js";
 
 type Status = AnswerTo<"health.status">;
@@ -58,9 +58,9 @@ function page(status: Status, screen: Screen): string {
   const { state, reasons, notes, queues, nodes, workers, at } = status;
   const { paint, width } = screen;
   const facts = [
-    counted(nodes.ready, nodes.alive, "node"),
-    workers.alive === 1 ? "1 worker" : `${workers.alive} workers`,
-    queues.length === 1 ? "1 queue" : `${queues.length} queues`,
+    counted(nodes.alive, "node") + (nodes.ready === nodes.alive ? "" : `, ${nodes.ready} ready`),
+    counted(workers.alive, "worker"),
+    counted(queues.length, "queue"),
   ];
   return [
     `${paint(COLOURS[state], headline(status))}\n`,
@@ -92,11 +92,6 @@ function texts(reason: StatusReason, now: number | undefined): { text: string; r
   const from = since === undefined ? "" : ` since ${when(Math.floor(since / 1_000) * 1_000, now)}`;
   const text = `${sentence(reasonText(reason, CLI_VOICE))} [${code}]${from}`;
   return { text, remedy: remedyText(reason, CLI_VOICE) };
-}
-
-function counted(ready: number, alive: number, what: string): string {
-  const nodes = alive === 1 ? `1 ${what}` : `${alive} ${what}s`;
-  return ready === alive ? nodes : `${nodes}, ${ready} ready`;
 }
 
 const age = (ms: number | undefined) => (ms === undefined ? "-" : duration(ms));

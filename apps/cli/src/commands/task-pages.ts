@@ -4,7 +4,7 @@ import { type Command, type Globals, noteIfEmpty, type OptionsOf, withClient } f
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, type Layout, table } from "../table.js";
-import { printable } from "../text.js";
+import { counted, printable } from "../text.js";
 import { conditionsOf, SELECTING } from "./conditions.js";
 
 /** Options of a command that lists tasks in pages. */
@@ -86,10 +86,13 @@ export async function tasksOf(client: Client, filter: ListOptions, out: Output):
 /** Names the tasks that are left out of a list because their data cannot be read. */
 function noteUnreadable(names: readonly TaskName[] = [], out: Output): void {
   if (names.length === 0) return;
-  const what = names.length === 1 ? "1 task cannot be read" : `${names.length} tasks cannot be read`;
   const some = names.slice(0, NAMED).map(({ queue, owner, id }) => `${owner}/${id} (${queue})`);
   const more = names.length > NAMED ? ", …" : "";
-  out.note(printable(`${what}: ${some.join(", ")}${more}. See carillon doctor.`));
+  out.note(
+    printable(
+      `${counted(names.length, "task")} cannot be read: ${some.join(", ")}${more}. See carillon doctor.`,
+    ),
+  );
 }
 
 function filterOf(options: PageOptions): ListOptions {

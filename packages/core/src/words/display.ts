@@ -15,32 +15,22 @@ export function displayText(display: Loose, time: (at: number) => string = forma
   const of = (word: string, at: number | undefined) =>
     at === undefined ? "" : ` ${word} ${time(whole(at))}`;
   const author = by === undefined ? "" : ` by ${by}`;
-  switch (code) {
-    case "runs":
-      return "runs";
-    case "waits-for-attempt":
-      return `waits for its next attempt${of("at", until)}`;
-    case "waits-for-queue":
-      return `waits for its queue (paused${author})`;
-    case "waits-for-worker":
-      return `waits for a worker${type === undefined ? "" : ` (none for ${type})`}`;
-    case "moving":
-      return "held by a move";
-    case "paused":
-      return `paused${author}`;
-    case "held":
-      return `held${of("until", until)}${author}`;
-    case "over":
-      return failures > 0 ? "over, failed" : "over";
-    case "fails":
-      return failures > 1
+  const texts: Record<Display["code"], string> = {
+    runs: "runs",
+    "waits-for-attempt": `waits for its next attempt${of("at", until)}`,
+    "waits-for-queue": `waits for its queue (paused${author})`,
+    "waits-for-worker": `waits for a worker${type === undefined ? "" : ` (none for ${type})`}`,
+    moving: "held by a move",
+    paused: `paused${author}`,
+    held: `held${of("until", until)}${author}`,
+    over: failures > 0 ? "over, failed" : "over",
+    fails:
+      failures > 1
         ? `fails${of("since", since)} (${failures.toLocaleString("en")} in a row)`
-        : `failed${of("at", since)}`;
-    case "overdue":
-      return `overdue${of("since", since)}`;
-    case "due":
-      return next === undefined ? "due" : `due ${time(whole(next))}`;
-    case "never-due":
-      return "never due";
-  }
+        : `failed${of("at", since)}`,
+    overdue: `overdue${of("since", since)}`,
+    due: next === undefined ? "due" : `due ${time(whole(next))}`,
+    "never-due": "never due",
+  };
+  return texts[code];
 }

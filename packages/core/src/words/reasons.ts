@@ -11,7 +11,7 @@ import type {
   UnsafeSetting,
   WaitingJobs,
 } from "../status-reason.js";
-import { duration, formatInstant, whole } from "./times.js";
+import { countText, duration, formatInstant, whole } from "./times.js";
 
 /** As answers of operations have it: fields may be undefined. */
 type Loose<Facts> = { readonly [Field in keyof Facts]?: Facts[Field] | undefined };
@@ -69,7 +69,7 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
 }
 
 function failingText(deliveries: number, to: readonly string[], error: string | undefined): string {
-  const what = deliveries === 1 ? "1 delivery of alerts has" : `${deliveries} deliveries of alerts have`;
+  const what = countText(deliveries, "delivery of alerts has", "deliveries of alerts have");
   const where = to.length === 0 ? "" : `, to ${to.join(", ")}`;
   return `${what} failed or wait${deliveries === 1 ? "s" : ""} for another try${where}${error === undefined ? "" : `: ${error.replace(/\.$/, "")}`}.`;
 }
@@ -104,7 +104,7 @@ export function dueOwnerText({ owner, tasks, read, due }: DueOwner): string {
 }
 
 export function ownerLimitText(owner: string, runs: number): string {
-  return `held by the limit of ${runs === 1 ? "1 run" : `${number(runs)} runs`} of owner ${owner}`;
+  return `held by the limit of ${countText(runs, "run")} of owner ${owner}`;
 }
 
 /** Author, time and reason of a pause, as far as they are recorded: ` (by ann since 2026-01-01T00:00:00Z: deploy)`. */
@@ -183,10 +183,9 @@ function busyText({ workers, active, longestMs }: WaitingJobs): string {
       : workers === 1
         ? "its worker has"
         : `its ${workers} workers have`;
-  const what = active === 1 ? "1 run" : `${active} runs`;
   const longest =
     longestMs === undefined ? "" : `${active === 1 ? "" : ", the longest"} for ${duration(longestMs)}`;
-  return `; ${who} ${what} under way${longest}`;
+  return `; ${who} ${countText(active, "run")} under way${longest}`;
 }
 
 function number(n: number): string {
@@ -202,10 +201,9 @@ function holdsText(limit: Loose<QueueLimit> = {}): string {
 
 /** BullMQ's own limits of a queue: `4 runs at a time, 100 runs per 1 min`. */
 export function limitText({ runs, rate, holds }: Loose<QueueLimit>): string {
-  const count = (jobs: number) => (jobs === 1 ? "1 run" : `${jobs} runs`);
   const limits = [
-    ...(runs === undefined ? [] : [`${count(runs)} at a time`]),
-    ...(rate ? [`${count(rate.jobs)} per ${duration(rate.ms)}`] : []),
+    ...(runs === undefined ? [] : [`${countText(runs, "run")} at a time`]),
+    ...(rate ? [`${countText(rate.jobs, "run")} per ${duration(rate.ms)}`] : []),
   ];
   // The option of a worker is not stored.
   return limits.length === 0 && holds === "rate" ? "runs per period" : limits.join(", ");

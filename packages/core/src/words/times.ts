@@ -33,6 +33,11 @@ export function whole(at: number): number {
   return Math.floor(at / 1_000) * 1_000;
 }
 
+/** `1 run`, `2,000 runs`. */
+export function countText(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
 /** A text with a capital. For texts that begin with a word of ours, never with a name. */
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

@@ -1,4 +1,5 @@
 import {
+  countText,
   duration,
   formatDuration,
   formatInstant,
@@ -158,7 +159,7 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
 /** Names the tasks, or the defaults, that have the alerts of a finding. */
 function alertsOf({ tasks, scopes }: { readonly tasks: number; readonly scopes: readonly string[] }): string {
   const who = [
-    ...(tasks > 0 ? [tasks === 1 ? "1 task" : `${tasks} tasks`] : []),
+    ...(tasks > 0 ? [countText(tasks, "task")] : []),
     ...(scopes.length > 0 ? [`the defaults of ${scopes.join(", ")}`] : []),
   ];
   return `${who.join(" and ")} ${tasks === 1 && scopes.length === 0 ? "has" : "have"} alerts`;

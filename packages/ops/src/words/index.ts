@@ -5,6 +5,7 @@
  */
 export { OUTCOMES } from "@carillon/core";
 export {
+  countText,
   covers,
   type Display,
   displayText,
