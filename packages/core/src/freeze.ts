@@ -106,8 +106,6 @@ export function assertFreezeScope({ owner, tag, queue, tasks, all }: FreezeScope
   const names = Object.entries({ owner, tag, queue }).filter(([, value]) => value !== undefined);
   for (const [field, value] of names) assertName(value, field);
   const given = tasks === undefined ? names : [...names, tasks];
-  if (all !== undefined && typeof all !== "boolean")
-    throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "all" });
   if (given.length > 0 !== (all ?? false)) return;
   throw new CarillonError(
     "INVALID_OPTION",

@@ -43,6 +43,12 @@ export function assertWhole(value: number | undefined, field: string, least: num
   throw invalid(field, `got ${String(value)}.`, `Give a whole number from ${least} to ${most}.`);
 }
 
+/** Accepts undefined, which means that the option is not set. @throws `INVALID_OPTION` */
+export function assertOneOf<Word>(value: Word | undefined, field: string, words: readonly Word[]): void {
+  if (value === undefined || words.includes(value)) return;
+  throw invalid(field, `got ${quote(value)}.`, `Use one of ${words.join(", ")}.`);
+}
+
 /**
  * Milliseconds of an option that is a duration: `"30s"`, or whole milliseconds. Undefined stays undefined.
  *

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { targetSchema } from "./destinations/index.js";
-import { CarillonError, invalid } from "./errors.js";
+import { CarillonError } from "./errors.js";
+import { assertOneOf } from "./options.js";
 import { reviewSchedule, type Schedule, scheduleSchema } from "./schedule/index.js";
 import { DURATION } from "./schedule/kinds/expression.js";
 import { type Duration, durationText, parseDuration } from "./schedule/text/duration.js";
@@ -11,8 +12,7 @@ export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
 
 /** Accepts undefined, which means no override. @throws `INVALID_OPTION` for an unknown policy */
 export function assertOverlap(value: OverlapPolicy | undefined): void {
-  if (value === undefined || OVERLAP_POLICIES.includes(value)) return;
-  throw invalid("overlap", "unknown policy.", `Use one of ${OVERLAP_POLICIES.join(", ")}.`);
+  assertOneOf(value, "overlap", OVERLAP_POLICIES);
 }
 
 /** Rules for occurrences that came due while no node could claim them. */

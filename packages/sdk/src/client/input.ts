@@ -5,7 +5,6 @@ import {
   type Outcome,
   type ParsedTask,
   seedOf,
-  TASK_STATES,
   type TaskName,
 } from "@carillon/core";
 import {
@@ -121,16 +120,6 @@ export function at(error: unknown, index: number): unknown {
   });
 }
 
-export function missedRule(value: "skip" | "catch-up" | undefined): "skip" | "catch-up" {
-  if (value === undefined || value === "skip" || value === "catch-up") return value ?? "skip";
-  throw invalid("missed", `got ${quote(value)}.`, "Use skip or catch-up.");
-}
-
-export function modeOf(value: "live" | "shadow" | undefined): "live" | "shadow" | undefined {
-  if (value === undefined || value === "live" || value === "shadow") return value;
-  throw invalid("mode", `got ${quote(value)}.`, "Use live or shadow.");
-}
-
 /** @param names positions of the earlier tasks, by name @throws `INVALID_TASK` if one of them has this name */
 export function assertFirst({ queue, owner, id }: TaskName, names: Map<string, number>): void {
   const name = `${queue}/${owner}/${id}`;
@@ -152,12 +141,6 @@ export function assertRef(ref: unknown): void {
     field: "task",
     remedy: "Give id, owner/id, or { queue, owner, id }.",
   });
-}
-
-/** @throws `INVALID_OPTION` */
-export function assertState(state: unknown): void {
-  if (state === undefined || TASK_STATES.some((one) => one === state)) return;
-  throw invalid("state", `got ${quote(state)}.`, `Use one of ${TASK_STATES.join(", ")}.`);
 }
 
 /** One outcome or several; undefined: any. @throws `INVALID_OPTION` */

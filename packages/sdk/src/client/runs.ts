@@ -1,6 +1,7 @@
 import { CarillonError, type Run, type TaskRef } from "@carillon/core";
 import {
   assertName,
+  assertOneOf,
   assertOptions,
   durationOption,
   invalid,
@@ -104,8 +105,7 @@ export class Runs {
     ]);
     const { text, took, sort } = filter;
     shortText(text, "text");
-    if (sort !== undefined && sort !== "end" && sort !== "took")
-      throw invalid("sort", `got ${quote(sort)}.`, "Give end or took.");
+    assertOneOf(sort, "sort", ["end", "took"]);
     if (sort === "took" && filter.cursor !== undefined)
       throw invalid("cursor", "given with sort took.", "Give a higher limit: the slowest are one page.");
     const least = took === undefined ? 0 : durationOption(took, "took", 0, MAX_DURATION);

@@ -1,8 +1,8 @@
 import { CarillonError, type Json, type TaskName, type TaskRef, type TriggerOptions } from "@carillon/core";
-import { assertName, assertOptions, assertOverlap, triggerKey } from "@carillon/core/internal";
+import { assertName, assertOneOf, assertOptions, assertOverlap, triggerKey } from "@carillon/core/internal";
 import type { TriggerResult as StoredTrigger } from "@carillon/store";
 import { differenceOf, shown } from "./change.js";
-import { missedRule, modeOf, notFound, shortText } from "./input.js";
+import { notFound, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { TaskWriter } from "./task-writer.js";
 import type { DeleteOptions, PauseOptions, ResumeOptions, TriggerResult } from "./types.js";
@@ -42,8 +42,9 @@ export async function pause(scope: Scope, ref: TaskRef, options: PauseOptions): 
 /** @returns false if it was not paused @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
 export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions): Promise<boolean> {
   assertOptions(options, ["missed", "mode", "by"]);
-  const missed = missedRule(options.missed);
-  const mode = modeOf(options.mode);
+  const { missed = "skip", mode } = options;
+  assertOneOf(missed, "missed", ["skip", "catch-up"]);
+  assertOneOf(mode, "mode", ["live", "shadow"]);
   const by = scope.author(options.by);
   const name = await scope.locate(ref);
   const { tasks } = scope.store;

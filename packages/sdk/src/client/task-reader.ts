@@ -3,10 +3,19 @@ import {
   type CarillonError,
   type Outcome,
   type Run,
+  TASK_STATES,
   type TaskName,
   type TaskRef,
 } from "@carillon/core";
-import { assertName, assertOptions, FAILURES, grouped, invalid, quote } from "@carillon/core/internal";
+import {
+  assertName,
+  assertOneOf,
+  assertOptions,
+  FAILURES,
+  grouped,
+  invalid,
+  quote,
+} from "@carillon/core/internal";
 import {
   type LastRun,
   nextOf,
@@ -17,7 +26,7 @@ import {
 } from "@carillon/store";
 import { CONDITION_NAMES, type Conditions, conditionsOfKind } from "../conditions.js";
 import { displaysOf, PATIENCE, readHolds } from "./display.js";
-import { assertCursor, assertState, notFound, outcomesOf, shortText, wholeNumber } from "./input.js";
+import { assertCursor, notFound, outcomesOf, shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStatsRow } from "./stats.js";
 import type { ListOptions, TaskPage } from "./types.js";
@@ -97,7 +106,7 @@ async function lastDelays(
 
 /** Checks a filter. @throws `INVALID_OPTION`, `INVALID_NAME` */
 export function checkedConditions(options: Conditions): Omit<TaskFilter, "dueBefore"> {
-  assertState(options.state);
+  assertOneOf(options.state, "state", TASK_STATES);
   for (const field of conditionsOfKind("name")) {
     if (options[field] !== undefined) assertName(options[field], field);
   }
@@ -125,8 +134,7 @@ async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
   const given = await storedFilter(scope, options);
   const { sort = "name", state, cursor } = options;
   if (options.neverRan && sort === "last") throw clash("neverRan", "sort last");
-  if (sort !== "name" && sort !== "next" && sort !== "last")
-    throw invalid("sort", `got ${quote(sort)}.`, "Use name, next or last.");
+  assertOneOf(sort, "sort", ["name", "next", "last"]);
   if (sort === "next" && state !== undefined && state !== "scheduled")
     throw invalid("state", `${state} tasks have no next time.`, "Leave out sort, or state.");
   const { store, owner } = scope;

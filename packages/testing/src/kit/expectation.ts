@@ -8,7 +8,7 @@ import {
   type TaskRef,
   type TaskState,
 } from "@carillon/core";
-import { invalid, quote } from "@carillon/core/internal";
+import { assertOneOf, invalid, quote } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import type { Complaints } from "./complaints.js";
 import { type History, historyOf, tableOf } from "./history.js";
@@ -86,8 +86,7 @@ export class Expectation implements PromiseLike<void> {
   skipped(first: SkipReason | number, second?: number): this {
     const reason = typeof first === "string" ? first : undefined;
     // Otherwise zero skips for a misspelt reason would always be true.
-    if (reason !== undefined && !SKIP_REASONS.includes(reason))
-      throw invalid("reason", `got ${quote(reason)}.`, `Use one of ${SKIP_REASONS.join(", ")}.`);
+    assertOneOf(reason, "reason", SKIP_REASONS);
     const times = reason === undefined ? first : second;
     assertCount(times, `skipped(${reason === undefined ? "" : `"${reason}", `}2)`);
     return this.#check(({ skips, cut }) => {
