@@ -9,6 +9,9 @@ const ADD_CHANGE = script("add-change", {
   answer: answers<string>(),
 });
 
+/** Entries read at once. */
+const STEP = 500;
+
 /** An entry of the change log as stored. */
 export interface StoredChange {
   /** Id of the stream's entry; gives the next page. */
@@ -64,5 +67,15 @@ export class ChangeLog extends Repository {
       client.xrevrange(this.keys.changes, start, "-", "COUNT", most),
     );
     return found.map(([id, [, at, , entry = ""]]) => ({ id, at: Number(at), entry }));
+  }
+
+  /** All entries, newest first. @param before as for `page` */
+  async *newest(before?: string): AsyncGenerator<StoredChange> {
+    for (let last = before; ; ) {
+      const page = await this.page(last, STEP);
+      yield* page;
+      if (page.length < STEP) return;
+      last = page.at(-1)?.id;
+    }
   }
 }

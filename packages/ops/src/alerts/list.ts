@@ -6,9 +6,6 @@ import { operation } from "../operation.js";
 import { nextPage, oneOf, page, time } from "../shapes.js";
 import { alert } from "./alert.js";
 
-/** Entries that are read at once. */
-const STEP = 500;
-
 const record = alert.extend({
   recorded: time.describe("Time of its delivery, or of its suppression."),
   to: z.array(z.string()).readonly().describe("Hosts of webhooks and e-mail addresses that it was sent to."),
@@ -29,20 +26,15 @@ export const listAlerts = operation({
   output: z.object({ alerts: z.array(record), cursor: nextPage }),
   async run({ store, owner }, { kind, limit: most = 100, cursor }) {
     const limit = wholeNumber(most, "limit", 1, 1_000);
-    let before = assertEntry(cursor);
     const alerts: AlertRecord[] = [];
-    for (;;) {
-      const found = await store.alertLog.page(before, STEP);
-      for (const stored of found) {
-        before = stored.id;
-        const alert = decode(stored);
-        if (!alert || (owner !== undefined && alert.task?.owner !== owner)) continue;
-        if (kind !== undefined && alert.kind !== kind) continue;
-        alerts.push(alert);
-        if (alerts.length === limit) return { alerts, cursor: stored.id };
-      }
-      if (found.length < STEP) return { alerts };
+    for await (const stored of store.alertLog.newest(assertEntry(cursor))) {
+      const alert = decode(stored);
+      if (!alert || (owner !== undefined && alert.task?.owner !== owner)) continue;
+      if (kind !== undefined && alert.kind !== kind) continue;
+      alerts.push(alert);
+      if (alerts.length === limit) return { alerts, cursor: stored.id };
     }
+    return { alerts };
   },
 });
 

@@ -210,13 +210,10 @@ export async function* selected(
   }
   if (state !== undefined && filter.state !== undefined && filter.state !== state) return;
   const stored = { ...(await storedFilter(scope, filter)), state: state ?? filter.state };
-  let cursor: string | undefined;
-  do {
-    const page = await scope.store.tasks.list(stored, CHUNK, cursor);
-    yield page.tasks;
-    scope.progress(page.tasks.length);
-    cursor = page.cursor;
-  } while (cursor !== undefined);
+  for await (const { tasks } of scope.store.tasks.pages(stored, CHUNK)) {
+    yield tasks;
+    scope.progress(tasks.length);
+  }
 }
 
 async function read(scope: Scope, ref: TaskRef): Promise<StoredTask> {
@@ -239,15 +236,12 @@ async function inOrder<One>(calls: readonly Promise<One>[]) {
 export class Tally<One> {
   count = 0;
   readonly sample: One[] = [];
-  readonly #most: number;
 
-  constructor(most: number) {
-    this.#most = most;
-  }
+  constructor(private readonly most: number) {}
 
   add(one: One): void {
     this.count += 1;
-    if (this.sample.length < this.#most) this.sample.push(one);
+    if (this.sample.length < this.most) this.sample.push(one);
   }
 
   get result(): { count: number; sample: readonly One[] } {

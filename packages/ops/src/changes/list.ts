@@ -17,9 +17,6 @@ import { operation } from "../operation.js";
 import { count, given, instant, nextPage, page, pause, taskName, time } from "../shapes.js";
 import { markOf } from "./replaced.js";
 
-/** Entries read at once. */
-const STEP = 500;
-
 const name = z.string().optional();
 const fields = z.record(z.string(), z.unknown()).readonly().optional();
 const change = z.object({
@@ -110,7 +107,7 @@ export const listChanges = operation({
     const task = id === undefined ? undefined : await scope.nameOf(ref);
     if (task) await store.calendars.refresh();
     const changes: Change[] = [];
-    for await (const stored of newestChanges(store, assertEntry(filter.cursor))) {
+    for await (const stored of store.changes.newest(assertEntry(filter.cursor))) {
       if (stored.at < from) break;
       const change = decodeChange(stored);
       if (!change || stored.at >= to || (bound !== undefined && change.scope.owner !== bound)) continue;
@@ -126,16 +123,6 @@ export const listChanges = operation({
     return { changes };
   },
 });
-
-/** The entries of the log, newest first. @param before id of an entry: only older ones */
-export async function* newestChanges(store: Store, before?: string): AsyncGenerator<StoredChange> {
-  for (let last = before; ; ) {
-    const page = await store.changes.page(last, STEP);
-    yield* page;
-    if (page.length < STEP) return;
-    last = page.at(-1)?.id;
-  }
-}
 
 /** A change of many tasks concerns those that it names, if it names all; else each that it may contain. */
 export function matchesTask({ scope, count, sample = [], undo }: Entry, task: ResolvedRef): boolean {

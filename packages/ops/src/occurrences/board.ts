@@ -11,6 +11,7 @@ import type { Task } from "@carillon/sdk";
 import { roundedInstant, tasksWithStatus } from "@carillon/sdk/internal";
 import type { ShortRun } from "@carillon/store";
 import { z } from "zod";
+import { keyOf } from "../bulk/bulk.js";
 import { type Call, operation } from "../operation.js";
 import { count, duration, given, instant, oneOf, taskName, time } from "../shapes.js";
 import {
@@ -209,10 +210,6 @@ async function namedTasks({ scope, store }: Call, rows: readonly OfTask[]): Prom
     stored.filter((one) => one !== undefined),
   );
   return new Map(tasks.map((task) => [keyOf(task), task]));
-}
-
-function keyOf({ queue, owner, id }: TaskName): string {
-  return `${queue}/${owner}/${id}`;
 }
 
 /** Whole cells, from the time that is given. @throws `INVALID_OPTION` */

@@ -21,8 +21,6 @@ export const upcoming = z.object({
 });
 export type Upcoming = z.output<typeof upcoming>;
 
-/** Tasks read at a time. */
-const PAGE = 500;
 /** Tasks of a queue that are read for one answer. */
 const MOST_READ = 100_000;
 
@@ -92,15 +90,12 @@ async function ownedTasks(
 ): Promise<{ name: TaskName; task: StoredTask }[]> {
   const found: { name: TaskName; task: StoredTask }[] = [];
   for (const queue of queues) {
-    let cursor: string | undefined;
-    do {
-      const page = await store.tasks.list({ queue, owner, state: "scheduled" }, PAGE, cursor);
-      for (const task of page.tasks) {
+    for await (const { tasks } of store.tasks.pages({ queue, owner, state: "scheduled" })) {
+      for (const task of tasks) {
         if ((nextOf(task)?.due ?? Number.POSITIVE_INFINITY) <= until)
           found.push({ name: { queue, owner, id: task.definition.id }, task });
       }
-      cursor = page.cursor;
-    } while (cursor !== undefined);
+    }
   }
   return found;
 }

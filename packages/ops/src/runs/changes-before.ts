@@ -3,7 +3,7 @@ import { calendarsOf } from "@carillon/core/internal";
 import type { ChangeKind, Scope } from "@carillon/sdk/internal";
 import type { StoredTask, WorkerInfo } from "@carillon/store";
 import { z } from "zod";
-import { decodeChange, type Entry, matchesTask, newestChanges } from "../changes/list.js";
+import { decodeChange, type Entry, matchesTask } from "../changes/list.js";
 import { time } from "../shapes.js";
 
 /** Longest time from a change of a task, and from the start of a worker, to the first failure that it may have caused, in ms. */
@@ -70,7 +70,7 @@ async function entriesOf({ store, owner }: Scope, begins: readonly Begin[]): Pro
   const from = Math.min(...begins.map(({ at }) => at)) - CHANGED;
   const found: Entry[] = [];
   let read = 0;
-  for await (const stored of newestChanges(store)) {
+  for await (const stored of store.changes.newest()) {
     if (stored.at < from || ++read > MOST) break;
     const entry = decodeChange(stored);
     // A caller that is bound to an owner sees no others in the log either.

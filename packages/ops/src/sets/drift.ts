@@ -7,7 +7,6 @@ import { operation } from "../operation.js";
 import { count, given, taskName, time } from "../shapes.js";
 import { set } from "./set.js";
 
-const PAGE = 500;
 const MOST = 1_000;
 
 const drift = taskName.extend({ by: z.string().optional(), at: time });
@@ -30,16 +29,13 @@ export const driftOfSet = operation({
       throw new CarillonError("SET_NOT_FOUND", `there is no set ${name}.`, { remedy: "List the sets." });
     const found: z.output<typeof drift>[] = [];
     let tasks = 0;
-    let cursor: string | undefined;
-    do {
-      const page = await store.tasks.list({ set: name }, PAGE, cursor);
+    for await (const page of store.tasks.pages({ set: name })) {
       tasks += page.tasks.length;
       for (const task of page.tasks) {
         const changed = driftOf(task);
         if (changed && found.length < MOST) found.push({ ...nameOf(task), ...changed });
       }
-      cursor = page.cursor;
-    } while (cursor !== undefined);
+    }
     return { set: record, found: tasks, drift: found };
   },
 });

@@ -1,5 +1,12 @@
 import type { TaskName } from "@carillon/core";
-import { localName, type PauseFacts, type QueueLimit, runOfJob, shardOf } from "@carillon/core/internal";
+import {
+  grouped,
+  localName,
+  type PauseFacts,
+  type QueueLimit,
+  runOfJob,
+  shardOf,
+} from "@carillon/core/internal";
 import { Cluster, type Redis } from "ioredis";
 import { ONCE_ARGS } from "../marks.js";
 import { failsForAll } from "../redis/redis-error.js";
@@ -221,29 +228,21 @@ export class QueueRepository extends Repository {
 
 /** The BullMQ workers that were connected when `connections` was called. */
 export class WorkerConnections {
-  readonly #namespace: string;
-  /** For each master, the names of workers by queue, as BullMQ names it; "" for a worker without a name. */
+  /** For each master, the names of connections by queue, as BullMQ names it: `<queue>:w:<worker>`, or the queue alone. */
   readonly #lists: readonly ReadonlyMap<string, readonly string[]>[];
 
-  constructor(namespace: string, lists: readonly (readonly string[])[]) {
-    this.#namespace = namespace;
-    this.#lists = lists.map((names) => {
-      const byQueue = new Map<string, string[]>();
-      for (const name of names) {
-        const [queue = "", worker = ""] = name.split(":w:");
-        const workers = byQueue.get(queue);
-        if (workers) workers.push(worker);
-        else byQueue.set(queue, [worker]);
-      }
-      return byQueue;
-    });
+  constructor(
+    private readonly namespace: string,
+    lists: readonly (readonly string[])[],
+  ) {
+    this.#lists = lists.map((names) => grouped(names, (name) => name.split(":w:", 1)[0] ?? ""));
   }
 
   /** @param besides names of workers that do not count */
   workers(queue: string, besides: ReadonlySet<string> = new Set()): number {
-    const name = bullWorkerName(this.#namespace, queue);
+    const name = bullWorkerName(this.namespace, queue);
     const counts = this.#lists.map(
-      (list) => (list.get(name) ?? []).filter((one) => !besides.has(one)).length,
+      (list) => (list.get(name) ?? []).filter((one) => !besides.has(one.slice(`${name}:w:`.length))).length,
     );
     // A worker of a cluster may have connections to several masters.
     return Math.max(0, ...counts);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { JobsOptions } from "bullmq";
 import { Redis } from "ioredis";
 import type { RedisClient } from "../redis/connection.js";
+import { scored } from "../redis/scored.js";
 import {
   bullDelayed,
   bullHeldKeys,
@@ -77,7 +78,7 @@ export async function readBullSchedulers(
     const known = { queue: one, version: version?.replace(/^bullmq:/, ""), paused: paused === "1" };
     const own: BullScheduler[] = [];
     const members = await redis.zrange(bullRepeats(base), 0, "-1", "WITHSCORES");
-    const pairs = members.flatMap((id, i) => (i % 2 ? [] : [[id, Number(members[i + 1])] as const])).sort();
+    const pairs = scored(members).sort();
     for (let from = 0; from < pairs.length; from += CHUNK) {
       const read = pairs.slice(from, from + CHUNK).map(([id, score]) => readOne(redis, base, id, score));
       own.push(...(await Promise.all(read)).map((rest) => ({ ...known, ...rest })));

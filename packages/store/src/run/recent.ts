@@ -2,6 +2,7 @@ import type { Run } from "@carillon/core";
 import type { QueueKeys } from "../keys.js";
 import { readEach, readFields } from "../redis/hashes.js";
 import type { Link } from "../redis/link.js";
+import { scored } from "../redis/scored.js";
 import { FACTS } from "../script/facts.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeRun } from "./codec.js";
@@ -63,8 +64,9 @@ export async function readRecent(
   const found = locals.map((_, i) => {
     const [named, set, history, failures, ledger] = [nameds[i], sets[i], histories[i], failed[i], ledgers[i]];
     const open = named === FACTS.inSet ? (set ?? []) : named ? [named] : [];
-    const ended = [...scored(history), ...scored(failures)].sort((a, b) => b.at - a.at).slice(0, most);
-    return { ids: [...open, ...ended.map(({ id }) => id)], ledger: decodeLedger(ledger ?? []) };
+    const ended = scored([...(history ?? []), ...(failures ?? [])]).sort(([, a], [, b]) => b - a);
+    const ids = [...open, ...ended.slice(0, most).map(([id]) => id)];
+    return { ids, ledger: decodeLedger(ledger ?? []) };
   });
   const ids = found.flatMap((one) => one.ids);
   const records = await readShort(scripts, keys, queue, ids);
@@ -108,11 +110,4 @@ function present(fields: readonly string[], values: readonly string[]): Record<s
     if (value) hash[field] = value;
   }
   return hash;
-}
-
-function scored(flat: readonly string[] = []): { id: string; at: number }[] {
-  return Array.from({ length: flat.length / 2 }, (_, i) => ({
-    id: flat[2 * i] as string,
-    at: Number(flat[2 * i + 1]),
-  }));
 }

@@ -1,6 +1,7 @@
 import type { Outcome, Run, TaskName } from "@carillon/core";
-import { type Cause, causeOf, delaysOf, FAILURES, localName } from "@carillon/core/internal";
+import { type Cause, causeOf, delaysOf, FAILURES, grouped, localName } from "@carillon/core/internal";
 import { readEach, readFields, readHashes } from "../redis/hashes.js";
+import { scored } from "../redis/scored.js";
 import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { unreadableRun } from "../task/errors.js";
@@ -55,8 +56,8 @@ export class RunReads extends Repository {
         client.zrevrange(keys.failures(local), 0, last, "WITHSCORES"),
       ]),
     );
-    const final = [...scored(successes), ...scored(failures)].sort((a, b) => b.at - a.at);
-    const ids = [...openIds(named, set), ...final.map(({ id }) => id)].slice(offset, offset + limit);
+    const final = scored([...successes, ...failures]).sort(([, a], [, b]) => b - a);
+    const ids = [...openIds(named, set), ...final.map(([id]) => id)].slice(offset, offset + limit);
     return this.many(name.queue, ids);
   }
 
@@ -123,12 +124,7 @@ export class RunReads extends Repository {
     names: readonly TaskName[],
     read: (queue: string, locals: readonly string[]) => Promise<T[]>,
   ): Promise<T[]> {
-    const places = new Map<string, number[]>();
-    for (const [i, { queue }] of names.entries()) {
-      const of = places.get(queue);
-      if (of) of.push(i);
-      else places.set(queue, [i]);
-    }
+    const places = grouped(names.keys(), (i) => (names[i] as TaskName).queue);
     const found: T[] = [];
     await Promise.all(
       [...places].map(async ([queue, indexes]) => {
@@ -170,7 +166,7 @@ export class RunReads extends Repository {
     const flat = await this.link.ask((client) =>
       client.zrevrangebyscore(journal, window.to, window.from, "WITHSCORES", "LIMIT", offset, limit),
     );
-    return scored(flat);
+    return scored(flat).map(([id, at]) => ({ id, at }));
   }
 
   /** Number of runs of a queue that ended in this time, both ends included. */
@@ -352,13 +348,6 @@ function openIds(named: string | null, set: string[]): string[] {
 /** Whether the journal lists one end after the other. */
 function isAfter(one: End, other: End): boolean {
   return one.at === other.at ? one.id < other.id : one.at < other.at;
-}
-
-function scored(flat: readonly string[]): End[] {
-  return Array.from({ length: flat.length / 2 }, (_, i) => ({
-    id: flat[2 * i] as string,
-    at: Number(flat[2 * i + 1]),
-  }));
 }
 
 /** Captured output as it is stored, without its sender and number. Empty if it is corrupt. */

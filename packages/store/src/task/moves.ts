@@ -1,5 +1,6 @@
 import type { TaskName } from "@carillon/core";
 import { localName, shardOf } from "@carillon/core/internal";
+import { scored } from "../redis/scored.js";
 import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { STATS, TASK } from "../script/libraries.js";
@@ -77,7 +78,7 @@ export class MoveRepository extends Repository {
         ...(["-inf", until, "WITHSCORES", "LIMIT", 0, limit] as const),
       ),
     );
-    return flat.flatMap((local, i) => (i % 2 === 0 ? [{ local, since: Number(flat[i + 1]) }] : []));
+    return scored(flat).map(([local, since]) => ({ local, since }));
   }
 
   /**

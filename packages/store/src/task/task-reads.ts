@@ -1,5 +1,6 @@
 import { ALERTS_QUEUE, CarillonError, type Schedule, type TaskName } from "@carillon/core";
 import { localName, type ResolvedRef, type Work } from "@carillon/core/internal";
+import { scored } from "../redis/scored.js";
 import type { Registry } from "../registry.js";
 import { type Parts, Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
@@ -65,7 +66,7 @@ export class TaskReads extends Repository {
     const flat = await this.link.ask((client) =>
       client.zrevrangebyscore(this.keys.queue(queue).deleted, ...(["+inf", from, "WITHSCORES"] as const)),
     );
-    return flat.flatMap((local, i) => (i % 2 === 0 ? [{ local, at: Number(flat[i + 1]) }] : []));
+    return scored(flat).map(([local, at]) => ({ local, at }));
   }
 
   /** The replaced definitions of a task, newest first. Corrupt ones are left out. */
@@ -140,6 +141,16 @@ export class TaskReads extends Repository {
     return this.#listing.page(filter, "name", limit, cursor);
   }
 
+  /** All tasks that match, in the order of queue, owner, id; a page at a time. */
+  async *pages(filter: TaskFilter, size = 500): AsyncGenerator<TaskPage> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.list(filter, size, cursor);
+      yield page;
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+  }
+
   /** Tasks that have a next time, by their next check, then by queue, owner and id; a page at a time. */
   listDue(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage> {
     return this.#listing.page(filter, "next", limit, cursor);
@@ -160,14 +171,13 @@ export class TaskReads extends Repository {
 
   /** Whether a task of a queue has this type. True if too many names would have to be read. */
   async hasType({ queue, type }: Work): Promise<boolean> {
-    let cursor: string | undefined;
-    for (let page = 0; page < MOST_PAGES; page++) {
-      const found = await this.list({ queue, text: type.toLowerCase() }, PAGE, cursor);
-      if (found.tasks.some(({ definition }) => definition.type === type)) return true;
-      cursor = found.cursor;
-      if (cursor === undefined) return false;
+    let left = MOST_PAGES;
+    for await (const { tasks, cursor } of this.pages({ queue, text: type.toLowerCase() }, PAGE)) {
+      left -= 1;
+      if (tasks.some(({ definition }) => definition.type === type)) return true;
+      if (left === 0) return cursor !== undefined;
     }
-    return true;
+    return false;
   }
 
   /**
@@ -241,13 +251,8 @@ export class TaskReads extends Repository {
         keys.dues.map((key) => client.zrangebyscore(key, "-inf", to, "WITHSCORES", "LIMIT", 0, limit)),
       ),
     );
-    const scored = shards.flatMap((flat) =>
-      Array.from({ length: flat.length / 2 }, (_, i) => ({
-        local: flat[2 * i] as string,
-        at: Number(flat[2 * i + 1]),
-      })),
-    );
-    return scored.sort((a, b) => a.at - b.at).slice(0, limit);
+    const due = shards.flatMap(scored).sort(([, a], [, b]) => a - b);
+    return due.slice(0, limit).map(([local, at]) => ({ local, at }));
   }
 
   /**

@@ -4,6 +4,7 @@ import { fieldsOf, type NewBackfill } from "../backfills.js";
 import { type CalendarRepository, READ_TIME } from "../calendars.js";
 import type { FreezeRepository } from "../freezes.js";
 import { newToken } from "../ids.js";
+import { scored } from "../redis/scored.js";
 import type { Registry } from "../registry.js";
 import type { Parts } from "../repository.js";
 import { FACTS } from "../script/facts.js";
@@ -352,10 +353,11 @@ export class TaskRepository extends TaskReads {
 
   /** Names of the tasks of a set in a queue, with the time at which they were removed from it, 0 for its members. */
   async owned(queue: string, set: string): Promise<[local: string, removed: number][]> {
-    const flat = await this.link.ask((client) =>
-      client.zrange(this.keys.queue(queue).owned(set), 0, "-1", "WITHSCORES"),
+    return scored(
+      await this.link.ask((client) =>
+        client.zrange(this.keys.queue(queue).owned(set), 0, "-1", "WITHSCORES"),
+      ),
     );
-    return flat.flatMap((local, i) => (i % 2 === 0 ? [[local, Number(flat[i + 1])]] : []));
   }
 
   /** The generation of a task; "" if there is none, or corrupt data in its place. */
