@@ -12,6 +12,7 @@ export * from "./decide-step.js";
 export * from "./decide-trigger.js";
 export * from "./decision.js";
 export * from "./defaults.js";
+export * from "./defined.js";
 export * from "./destinations/index.js";
 export * from "./display.js";
 export * from "./errors.js";

@@ -1,3 +1,4 @@
+import { defined } from "./defined.js";
 import { CarillonError, invalid, quote } from "./errors.js";
 import { assertName } from "./names.js";
 import { assertOptions, assertWhole, durationOption } from "./options.js";
@@ -45,11 +46,7 @@ export function parseQuota(input: QuotaInput): Quota {
   assertWhole(tasks, "tasks", 0, 1_000_000_000);
   assertWhole(waiting, "waiting", 0, 1_000_000_000);
   const interval = durationOption(input.interval, "interval", 1, MAX_DURATION);
-  return {
-    ...(tasks !== undefined && { tasks }),
-    ...(interval !== undefined && { interval }),
-    ...(waiting !== undefined && { waiting }),
-  };
+  return defined({ tasks, interval, waiting });
 }
 
 /** The quotas that bind an owner, the owner's own first. */

@@ -1,3 +1,4 @@
+import { defined } from "./defined.js";
 import type { AlertBody } from "./destinations/destination.js";
 import { endedBy } from "./destinations/text.js";
 import { utf8Length } from "./json.js";
@@ -239,13 +240,12 @@ export function takeDigest(state: Collected, now: number): readonly AlertBody[] 
     if (size > LARGEST && bodies.length > 0) break;
     bodies.push(body);
     if (openOf(group) === 0) delete state.groups[key];
-    else tell(group, now);
+    else markSent(group, now);
   }
   return bodies;
 }
 
-/** Notes that a digest has all of a group. */
-function tell(group: Group, now: number): void {
+function markSent(group: Group, now: number): void {
   group.storm ||= group.fresh > 1;
   if (group.storm) group.digests += 1;
   else for (const [subject, is] of Object.entries(group.tasks)) if (is !== OVER) group.tasks[subject] = ALONE;
@@ -265,6 +265,8 @@ function forget({ groups }: Collected, now: number): void {
 /** One alert in full; several as one, with their number. */
 function bodyOf(group: Group, recovers: boolean): AlertBody {
   const { fresh, over, body, closed, kind } = group;
+  // Shared by all its alerts, or those of the first one.
+  const { namespace, cause, code, outcome, error, message, link } = body;
   const [subjects, open] = [Object.keys(group.tasks), openOf(group)];
   if (fresh === 1 && !group.storm) return over > 0 && kind !== "recovered" ? { ...body, open: 0 } : body;
   const ends = fresh === 0 || isOver(group);
@@ -272,7 +274,7 @@ function bodyOf(group: Group, recovers: boolean): AlertBody {
   const distinct = (part: number) => new Set(names.map((name) => name[part])).size;
   const named = subjects.filter((subject) => open === 0 || group.tasks[subject] !== OVER).slice(0, NAMED);
   return {
-    ...commonOf(body),
+    ...defined({ namespace, cause, code, outcome, error, message, link }),
     ...(ends ? { kind: "recovered", ended: [kind] } : { kind }),
     at: group.last,
     since: group.begun,
@@ -284,14 +286,6 @@ function bodyOf(group: Group, recovers: boolean): AlertBody {
     ...(kind !== "recovered" && recovers && { open }),
     ...(closed.length > 0 && { closed }),
   };
-}
-
-/** The facts that all alerts of a group share, or that stand for all: those of its first one. */
-const SHARED = ["namespace", "cause", "code", "outcome", "error", "message", "link"] as const;
-function commonOf(body: AlertBody): AlertBody {
-  return Object.fromEntries(
-    SHARED.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])),
-  ) as never;
 }
 
 /** Whether nothing is open any more of a group that digests were sent about. */

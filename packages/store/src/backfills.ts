@@ -1,6 +1,7 @@
 import { CarillonError, type OverlapPolicy, type TaskName } from "@carillon/core";
 import {
   conflict,
+  defined,
   localName,
   parseLocalName,
   type ReplayedRun,
@@ -184,8 +185,7 @@ export function fieldsOf(backfill: NewBackfill): Record<string, string | number>
     ...(ranges && { ranges: JSON.stringify(ranges) }),
     ...(runs && { runs: JSON.stringify(runs) }),
     ...(pause && { pause: JSON.stringify(pause) }),
-    ...(batch !== undefined && { batch }),
-    ...(taskCreated !== undefined && { taskCreated }),
+    ...defined({ batch, taskCreated }),
   };
 }
 

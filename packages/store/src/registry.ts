@@ -112,6 +112,16 @@ export class Registry extends Repository {
     await this.scripts.run(MARK_QUEUE, this.keys, { queue, mark, begins: false });
   }
 
+  /** Does work that puts into the queue. */
+  async during<T>(queue: string, work: (entered: Entered) => Promise<T>): Promise<T> {
+    const entered = await this.enter(queue);
+    try {
+      return await work(entered);
+    } finally {
+      await this.leave(queue, entered);
+    }
+  }
+
   /**
    * Removes the queue from the registry if it has no Carillon data and no put is under way. BullMQ's keys are deleted too,
    * unless they hold jobs of others; user settings, such as a pause, stay.

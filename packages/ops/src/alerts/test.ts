@@ -43,14 +43,10 @@ export const testAlert = operation({
     const { type } = CARRIERS[carrierOf(to)];
     const id = `test-${randomBytes(8).toString("hex")}`;
     const parsed = parseTask({ id, type, queue: ALERTS_QUEUE, owner, schedule: { at }, payload });
-    const { registry, claims } = store;
-    const entered = await registry.enter(ALERTS_QUEUE);
-    try {
-      const enqueued = await claims.enqueueNow(parsed, scope.identity(by), entered);
-      if (enqueued) return { run: enqueued.run };
-    } finally {
-      await registry.leave(ALERTS_QUEUE, entered);
-    }
+    const enqueued = await store.registry.during(ALERTS_QUEUE, (entered) =>
+      store.claims.enqueueNow(parsed, scope.identity(by), entered),
+    );
+    if (enqueued) return { run: enqueued.run };
     // Neither freezes nor limits hold in the queue of alerts.
     throw conflict("the clock of Redis went back meanwhile.", "Try again.");
   },

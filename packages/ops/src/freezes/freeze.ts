@@ -11,6 +11,7 @@ import {
 import {
   assertFreezeScope,
   covers,
+  defined,
   frozenAt,
   invalid,
   nextFreeze,
@@ -156,10 +157,7 @@ export async function freezeOf(
     );
   const freeze: Freeze = {
     id: randomBytes(6).toString("hex"),
-    ...(owner !== undefined && { owner }),
-    ...(tag !== undefined && { tag }),
-    ...(queue !== undefined && { queue }),
-    ...(tasks && { tasks }),
+    ...defined({ owner, tag, queue, tasks }),
     ...(all && { all }),
     ...times,
     from,

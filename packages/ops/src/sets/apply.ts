@@ -4,7 +4,7 @@ import type { PutOptions, Store, TaskSet } from "@carillon/store";
 import { keyOf } from "../bulk/bulk.js";
 import { replan } from "../calendars/calendar.js";
 import { setMark, undoMark } from "../changes/replaced.js";
-import { type Call, operation } from "../operation.js";
+import { type Call, exampleTask, operation } from "../operation.js";
 import { duration, given } from "../shapes.js";
 import { release, relocate } from "../tasks/move.js";
 import { compare, type Planning, prepare, type Step } from "./planning.js";
@@ -20,6 +20,7 @@ const MOVES = 20;
 /** Longest wait for the end of runs of a task that is renamed or moved, in ms, and the most that can be asked for. */
 const [PATIENCE, MOST_PATIENCE] = [5_000, 3_600_000];
 
+const crew = (hour: number) => ["s1", "s2"].map((id) => exampleTask(id, { cron: `0 ${hour} * * *` }));
 const input = setInput.extend({
   plan: given.optional().describe("Id of the plan that was shown: another one is refused as STALE_PLAN."),
   wait: duration
@@ -43,27 +44,9 @@ export const applySet = operation({
     known: "revision",
     leaves: "held",
     // The tasks as they are stored: that call has nothing to do.
-    against: [
-      [
-        "sets.apply",
-        {
-          version: "3",
-          tasks: [
-            { id: "s1", owner: "acme", queue: "bells", type: "ring", schedule: { cron: "0 10 * * *" } },
-            { id: "s2", owner: "acme", queue: "bells", type: "ring", schedule: { cron: "0 10 * * *" } },
-          ],
-        },
-      ],
-    ],
+    against: [["sets.apply", { version: "3", tasks: crew(10) }]],
   },
-  example: {
-    set: "crew",
-    version: "2",
-    tasks: [
-      { id: "s1", owner: "acme", queue: "bells", type: "ring", schedule: { cron: "0 11 * * *" } },
-      { id: "s2", owner: "acme", queue: "bells", type: "ring", schedule: { cron: "0 11 * * *" } },
-    ],
-  },
+  example: { set: "crew", version: "2", tasks: crew(11) },
   summary:
     "Makes the stored tasks of a set those that are given. Of two applies at once, one is STALE_PLAN. A task with open runs that is to be moved does not hold up the others: it is CONFLICT at the end, and a repetition goes on with it.",
   input,
@@ -211,35 +194,31 @@ function recordOf({ plan, members }: Planning, by: string, stored: TaskSet | und
 }
 
 class Apply {
-  readonly #call: Call;
   /** Refuses each change once another apply has taken over. */
   readonly #store: Store;
-  readonly #made: Planning;
-  readonly #token: string;
-  readonly #generation: number | undefined;
-  readonly #patience: number;
   /** Kept with the definitions that it replaces: a repetition has the same one. */
   readonly #mark: string;
 
   /** @param generation undefined: there is nothing to do */
-  constructor(call: Call, made: Planning, token: string, generation: number | undefined, patience: number) {
+  constructor(
+    private readonly call: Call,
+    private readonly made: Planning,
+    private readonly token: string,
+    private readonly generation: number | undefined,
+    private readonly patience: number,
+  ) {
     const { store } = call;
-    this.#call = call;
     this.#store =
       generation === undefined ? store : store.guarded(store.sets.guard(made.plan.set, generation));
-    this.#made = made;
-    this.#token = token;
-    this.#generation = generation;
-    this.#patience = patience;
     this.#mark = made.undoes ? undoMark(made.undoes.change) : setMark(made.plan.set, generation ?? 0);
   }
 
   /** @param former the set before it @returns the id of its entry in the change log, if it did anything */
   async run(former: TaskSet | undefined): Promise<string | undefined> {
-    const { steps, calendars } = this.#made;
-    const { by, scope } = this.#call;
+    const { steps, calendars } = this.made;
+    const { by, scope } = this.call;
     // Written first, so that an apply that dies midway can be undone too.
-    const change = isNothing(this.#made) ? undefined : await this.#record(former);
+    const change = isNothing(this.made) ? undefined : await this.#record(former);
     for (const [name, entries] of calendars) await this.#store.calendars.put(name, entries, by);
     if (calendars.size > 0) await replan(this.#store);
     for (const { item, held } of steps) if (held) await release(this.#store, item.task);
@@ -257,17 +236,17 @@ class Apply {
   }
 
   #record(former: TaskSet | undefined): Promise<string> {
-    const { steps, plan, undoes, calendars } = this.#made;
+    const { steps, plan, undoes, calendars } = this.made;
     const { create, update, rename, remove } = plan.counts;
     const some = steps.slice(0, SAMPLE).map(({ item, moves }) => ({ ...item.task, ...moves }));
-    return this.#call.record(
+    return this.call.record(
       { set: plan.set },
       {
         ...{ count: steps.length, sample: some },
         ...(calendars.size === 0 && steps.length <= MOST_UNDONE && { undo: steps.map(undoLine) }),
         ...(former?.version !== plan.version && { before: versionOf(former), after: versionOf(plan) }),
         details: {
-          ...{ create, update, rename, remove, generation: this.#generation },
+          ...{ create, update, rename, remove, generation: this.generation },
           ...(calendars.size > 0 && { calendars: [...calendars.keys()] }),
           ...(undoes && { undoes: undoes.change }),
         },
@@ -281,13 +260,11 @@ class Apply {
     await inChunks(steps, MOVES, async (some) => {
       const moves = some.map(async ({ item }) => {
         const from = item.from as TaskName;
-        await relocate(this.#store, from, item.task, this.#patience, this.#call.by).catch(
-          (error: unknown) => {
-            if (isCarillonError(error, "CONFLICT")) busy.set(item, error);
-            // An edit, or another call, came first: the put says what to do.
-            else if (!isCarillonError(error, "TASK_NOT_FOUND")) throw error;
-          },
-        );
+        await relocate(this.#store, from, item.task, this.patience, this.call.by).catch((error: unknown) => {
+          if (isCarillonError(error, "CONFLICT")) busy.set(item, error);
+          // An edit, or another call, came first: the put says what to do.
+          else if (!isCarillonError(error, "TASK_NOT_FOUND")) throw error;
+        });
       });
       // The others end first: each is held until then.
       const failed = (await Promise.allSettled(moves)).find((one) => one.status === "rejected");
@@ -302,14 +279,14 @@ class Apply {
       // A renamed task has just got another revision.
       const fixed = some.filter(({ item }) => !item.from);
       const options: PutOptions = {
-        by: this.#call.by,
+        by: this.call.by,
         set: {
-          name: this.#made.plan.set,
+          name: this.made.plan.set,
           filed: new Map(some.map((step) => [name(step), step.filed ?? queue])),
         },
         ifRevision: new Map(fixed.map((step) => [name(step), step.item.revision])),
         change: this.#mark,
-        onStored: this.#call.scope.progress,
+        onStored: this.call.scope.progress,
       };
       const tasks = some.flatMap(({ task }) => task ?? []);
       await this.#store.tasks.put(queue, tasks, options);
@@ -319,21 +296,21 @@ class Apply {
   async #finish({ item }: Step): Promise<void> {
     const { action, task, state, revision } = item;
     const { tasks } = this.#store;
-    const { by } = this.#call;
+    const { by } = this.call;
     if (action === "remove") await tasks.retire(task, revision);
     else if (action === "prune") await tasks.delete(task);
-    else if (state === "paused") await tasks.pause(task, by, pauseNote(this.#made.plan.set));
+    else if (state === "paused") await tasks.pause(task, by, pauseNote(this.made.plan.set));
     else if (state === "running") await tasks.resume(task, "skip", by.replace(/\s/g, "_"));
   }
 
   async #end(): Promise<void> {
-    const { by } = this.#call;
-    await this.#store.sets.change(this.#made.plan.set, (stored) => {
-      const { applying: _, ...record } = { ...recordOf(this.#made, by, stored), protect: this.#made.protect };
-      if (this.#generation !== undefined) {
+    const { by } = this.call;
+    await this.#store.sets.change(this.made.plan.set, (stored) => {
+      const { applying: _, ...record } = { ...recordOf(this.made, by, stored), protect: this.made.protect };
+      if (this.generation !== undefined) {
         // Another apply may have taken over: all of this one is done.
-        if (stored?.generation !== this.#generation) return undefined;
-        return { ...record, applied: this.#token, queues: [...queuesOf(this.#made)] };
+        if (stored?.generation !== this.generation) return undefined;
+        return { ...record, applied: this.token, queues: [...queuesOf(this.made)] };
       }
       const same = stored && record.version === stored.version && record.commit === stored.commit;
       return same && JSON.stringify(stored.protect) === JSON.stringify(record.protect) ? undefined : record;

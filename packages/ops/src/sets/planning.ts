@@ -3,6 +3,7 @@ import { CarillonError, type Duration, type Json, type TaskDefinition, type Task
 import {
   assertName,
   checkCalendar,
+  defined,
   durationOption,
   localName,
   MAX_DURATION,
@@ -125,8 +126,7 @@ export async function compare(call: Call, prepared: Prepared, detail?: Detail): 
       format: 1,
       id: digestOf([does, base]),
       ...{ set, base, at: now },
-      ...(version !== undefined && { version }),
-      ...(commit !== undefined && { commit }),
+      ...defined({ version, commit }),
       counts: {
         ...countsOf(items),
         ...{ unchanged: places.length - changes.steps.length, drift: changes.drifted },

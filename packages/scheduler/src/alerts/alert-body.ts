@@ -1,5 +1,5 @@
 import type { TaskName } from "@carillon/core";
-import type { AlertBody } from "@carillon/core/internal";
+import { type AlertBody, defined } from "@carillon/core/internal";
 import type { Alert, Store } from "@carillon/store";
 
 /**
@@ -18,7 +18,7 @@ export async function alertBody(
     id === undefined ? undefined : store.runs.many(task.queue, [id]).then(([run]) => run),
     store.runs.stats(task),
   ]);
-  const body = {
+  return defined({
     kind,
     namespace: store.namespace,
     task,
@@ -36,8 +36,7 @@ export async function alertBody(
     cause,
     link: linkOf(consoleUrl, task, run?.id),
     error: alert.error === undefined ? undefined : withoutStack(alert.error),
-  };
-  return given(body);
+  });
 }
 
 function bodyOf(
@@ -45,12 +44,7 @@ function bodyOf(
   { kind, code, queue, type, at, message, ended }: Alert,
   consoleUrl: string | undefined,
 ): AlertBody {
-  const body = { kind, namespace, code, queue, type, at, message, ended, link: consoleUrl };
-  return given(body);
-}
-
-function given(body: { [Name in keyof AlertBody]: AlertBody[Name] | undefined }): AlertBody {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as never;
+  return defined({ kind, namespace, code, queue, type, at, message, ended, link: consoleUrl });
 }
 
 /** The console's page of the run, or of the task. It outlives the job, and each role may open it. */

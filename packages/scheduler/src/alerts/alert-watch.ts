@@ -1,6 +1,7 @@
 import { ALERTS_QUEUE, parseTask } from "@carillon/core";
 import {
   CARRIERS,
+  defined,
   deliveryPayload,
   isLate,
   parseTarget,
@@ -18,16 +19,15 @@ const MINUTE = 60_000;
  * the alerts about the whole namespace: for each reason of its status that has lasted for a minute.
  */
 export class AlertWatch {
-  readonly #store: Store;
-  readonly #settings: Settings;
   readonly #coverage: Coverage;
   #checkedAt = Number.NEGATIVE_INFINITY;
   /** Time at which this node first saw each current reason, UTC ms. */
   #seen = new Map<string, number>();
 
-  constructor(store: Store, settings: Settings) {
-    this.#store = store;
-    this.#settings = settings;
+  constructor(
+    private readonly store: Store,
+    private readonly settings: Settings,
+  ) {
     this.#coverage = new Coverage(store);
   }
 
@@ -43,10 +43,10 @@ export class AlertWatch {
 
   /** A task whose every run is a heartbeat: it takes a node, Redis and a worker. Put again, it changes nothing. */
   async #putWatchdog(): Promise<void> {
-    const { watchdog } = this.#settings;
+    const { watchdog } = this.settings;
     if (!watchdog) return;
     const { url, every } = watchdog;
-    const { namespace } = this.#store;
+    const { namespace } = this.store;
     const alerts = [{ kind: "heartbeat", namespace }];
     const payload = deliveryPayload(parseTarget({ url }), { namespace, alerts });
     const task = parseTask({
@@ -60,21 +60,21 @@ export class AlertWatch {
       retention: { successes: 1, failures: 10 },
       description: "Heartbeat for a watchdog outside",
     });
-    await this.#store.tasks.put(ALERTS_QUEUE, [task]);
+    await this.store.tasks.put(ALERTS_QUEUE, [task]);
   }
 
   async #warn(): Promise<void> {
     // Alerts of a paused queue count too.
-    const { waiting = 0, oldestWaitingMs: oldest = 0 } = (await this.#store.queues.state(ALERTS_QUEUE)) ?? {};
+    const { waiting = 0, oldestWaitingMs: oldest = 0 } = (await this.store.queues.state(ALERTS_QUEUE)) ?? {};
     if (oldest < MINUTE) return;
     const details = { queue: ALERTS_QUEUE, waiting, oldest };
-    this.#settings.logger.warn(details, "alerts wait for a worker with alertWebhook");
+    this.settings.logger.warn(details, "alerts wait for a worker with alertWebhook");
   }
 
   /** One node is enough: the first of those that work. Two do no harm. */
   async #watches(now: number): Promise<boolean> {
-    const nodes = await this.#store.registry.nodes();
-    const { nodeId, logger } = this.#settings;
+    const nodes = await this.store.registry.nodes();
+    const { nodeId, logger } = this.settings;
     const same = nodes.filter((node) => node.id === nodeId && isAlive(node, now));
     if (same.length > 1) {
       const processes = same.map(({ host, pid }) => `${pid} on ${host}`);
@@ -85,7 +85,7 @@ export class AlertWatch {
   }
 
   async #raise(now: number): Promise<void> {
-    const { reasons } = await readStatus({ store: this.#store, coverage: this.#coverage });
+    const { reasons } = await readStatus({ store: this.store, coverage: this.#coverage });
     const seen = new Map<string, number>();
     const incidents = reasons.flatMap((reason): Incident[] => {
       const kind = kindOf(reason);
@@ -99,21 +99,15 @@ export class AlertWatch {
         at: reason.since ?? since,
         code,
         message: reasonText(reason),
-        ...(queue && { queue }),
-        ...(type && { type }),
+        ...defined({ queue, type }),
       };
       return [{ lasts: now - since >= MINUTE, alert }];
     });
     this.#seen = seen;
-    const { registry, alerts } = this.#store;
+    const { registry, alerts } = this.store;
     if (!incidents.some(({ lasts }) => lasts)) return alerts.noteIncidents(incidents);
     // Nodes deliver the alerts of queues that are registered.
-    const entered = await registry.enter(ALERTS_QUEUE);
-    try {
-      await alerts.noteIncidents(incidents);
-    } finally {
-      await registry.leave(ALERTS_QUEUE, entered);
-    }
+    await registry.during(ALERTS_QUEUE, () => alerts.noteIncidents(incidents));
   }
 }
 

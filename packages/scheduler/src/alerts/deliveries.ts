@@ -31,13 +31,10 @@ const BATCH = 100;
  * tasks or an owner name is another one for each owner.
  */
 export class Deliveries {
-  readonly #store: Store;
-  readonly #settings: Settings;
-
-  constructor(store: Store, settings: Settings) {
-    this.#store = store;
-    this.#settings = settings;
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly settings: Settings,
+  ) {}
 
   /** Enqueues an alert, or adds it to what its destination collects. An alert that comes again changes nothing. */
   async add(alert: Alert, to: RoutedDestination, body: AlertBody, now: number): Promise<void> {
@@ -49,7 +46,7 @@ export class Deliveries {
     const destination = hash(`${to.shared ? "*" : owner} ${receiver} ${JSON.stringify(to.quiet ?? [])}`);
     const id = hash([JSON.stringify(task), run, kind, code, queue, about, at, receiver].join(" "));
     const { type } = CARRIERS[carrier];
-    const { namespace } = this.#store;
+    const { namespace } = this.store;
     const rules = {
       perMinute: perMinuteOf(to),
       quiet: quietUntil(to, now),
@@ -67,8 +64,8 @@ export class Deliveries {
 
   /** Sends the digests that are due. @returns whether there may be more */
   async send(goOn: () => boolean): Promise<boolean> {
-    const now = await this.#store.tasks.time(ALERTS_QUEUE);
-    const due = await this.#store.alerts.collectedBy(now, BATCH);
+    const now = await this.store.tasks.time(ALERTS_QUEUE);
+    const due = await this.store.alerts.collectedBy(now, BATCH);
     for (const destination of due) {
       if (!goOn()) return true;
       try {
@@ -77,7 +74,7 @@ export class Deliveries {
         // One that cannot be sent must not hold up the others.
         if (failsForAll(error)) throw error;
         const { code, message } = redisError(error);
-        this.#settings.logger.error({ destination, code, error: message }, "a digest could not be sent");
+        this.settings.logger.error({ destination, code, error: message }, "a digest could not be sent");
       }
     }
     return due.length === BATCH;
@@ -85,7 +82,7 @@ export class Deliveries {
 
   /** In three steps, each of which can be repeated: what a node that dies has taken out is sent by the next one. */
   async #sendOne(destination: string, now: number): Promise<void> {
-    const { namespace } = this.#store;
+    const { namespace } = this.store;
     const outgoing = await this.#change(destination, (stored) => {
       if (!stored) return { state: undefined, answer: undefined };
       const { to } = stored;
@@ -110,39 +107,36 @@ export class Deliveries {
     destination: string,
     change: (stored: Destined | undefined) => { state: Destined | undefined; answer: T },
   ): Promise<T> {
-    const { registry, alerts } = this.#store;
+    const { registry, alerts } = this.store;
     // Nodes send the digests only of a queue that is registered.
-    const entered = await registry.enter(ALERTS_QUEUE);
-    try {
-      return await alerts.collect(destination, (stored) => {
+    return registry.during(ALERTS_QUEUE, () =>
+      alerts.collect(destination, (stored) => {
         const { state, answer } = change(destined(stored));
         return { state, due: state ? (state.outgoing ? 0 : collectedUntil(state)) : 0, answer };
-      });
-    } finally {
-      await registry.leave(ALERTS_QUEUE, entered);
-    }
+      }),
+    );
   }
 
   /** The job's name is derived from its content, so that enqueuing it twice makes one job. */
   async #enqueue({ id, owner, type, payload }: Job): Promise<void> {
     const queue = ALERTS_QUEUE;
     const retry = { attempts: 8, delay: "5s", max: "1h" };
-    const by = { key: id, token: "1", node: this.#settings.nodeId };
-    const entered = await this.#store.registry.enter(queue);
-    try {
-      // Early if the clock of Redis goes back after its time was read.
-      for (let tries = 0; tries < TRIES; tries++) {
-        const schedule = { at: await this.#store.tasks.time(queue) };
-        const parsed = parseTask({ id, type, queue, owner, schedule, payload, retry });
-        if (await this.#store.claims.enqueueNow(parsed, by, entered)) return;
-      }
-      throw new Error("the clock of Redis kept going back.");
-    } catch (error) {
-      // Enqueued before, by a node that died before it noted that.
-      if (!isCarillonError(error, "CONFLICT")) throw error;
-    } finally {
-      await this.#store.registry.leave(queue, entered);
-    }
+    const by = { key: id, token: "1", node: this.settings.nodeId };
+    const { claims, registry, tasks } = this.store;
+    await registry
+      .during(queue, async (entered) => {
+        // Early if the clock of Redis goes back after its time was read.
+        for (let tries = 0; tries < TRIES; tries++) {
+          const schedule = { at: await tasks.time(queue) };
+          const parsed = parseTask({ id, type, queue, owner, schedule, payload, retry });
+          if (await claims.enqueueNow(parsed, by, entered)) return;
+        }
+        throw new Error("the clock of Redis kept going back.");
+      })
+      .catch((error: unknown) => {
+        // Enqueued before, by a node that died before it noted that.
+        if (!isCarillonError(error, "CONFLICT")) throw error;
+      });
   }
 }
 

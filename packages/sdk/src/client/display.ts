@@ -2,6 +2,7 @@ import type { Run } from "@carillon/core";
 import {
   covers,
   type Display,
+  defined,
   type Freeze,
   frozenAt,
   grouped,
@@ -44,16 +45,16 @@ export async function displaysOf(
     const planned = nextOf(stored)?.due;
     const next = its.length === 0 ? planned : thawedOf(scope, stored, its, now);
     const skips = next !== undefined && due !== undefined && due < next && !("at" in definition.schedule);
-    const times = { ...(next !== undefined && { next }), ...(skips && { skips }) };
+    const times = { ...defined({ next }), ...(skips && { skips }) };
     const { code, ...wait } = waits[i] ?? {};
     if (code !== undefined) return { code, ...wait, ...times };
     if (moving !== undefined) return { code: "moving" };
-    if (state === "paused") return { code: "paused", ...namesOf(paused) };
+    if (state === "paused") return { code: "paused", ...authorOf(paused) };
     if (state === "finished") return { code: "over", ...(failing && { failures: failing.failures }) };
     const held = frozenAt(its, now);
     if (held) {
-      const { id: freeze, until } = held;
-      return { code: "held", freeze, ...(until !== undefined && { until }), ...namesOf(held), ...times };
+      const { id: freeze, until, by, note } = held;
+      return { code: "held", freeze, ...defined({ until, by, note }), ...times };
     }
     if (failing) return { code: "fails", ...failing, ...times };
     if (planned === undefined) return { code: "never-due" };
@@ -63,14 +64,8 @@ export async function displaysOf(
   });
 }
 
-function namesOf({
-  by,
-  note,
-}: {
-  readonly by?: string | undefined;
-  readonly note?: string | undefined;
-} = {}) {
-  return { ...(by !== undefined && { by }), ...(note !== undefined && { note }) };
+function authorOf({ by, note }: Partial<Record<"by" | "note", string | undefined>> = {}) {
+  return defined({ by, note });
 }
 
 /** When the next occurrence starts that no freeze skips or holds. Undefined if the schedule is corrupt or foreign. */
@@ -125,7 +120,7 @@ async function waitsOf(
     const { queue, type } = work;
     const { pause, held } = byQueue.get(queue) ?? {};
     if (runs.some(({ id }) => held?.has(id))) return { code: "runs" };
-    if (pause) return { code: "waits-for-queue", queue, ...namesOf(pause) };
+    if (pause) return { code: "waits-for-queue", queue, ...authorOf(pause) };
     if (
       runs.every(
         ({ started, error, notBefore }) => started !== undefined && (error ?? notBefore) !== undefined,

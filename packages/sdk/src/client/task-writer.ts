@@ -4,7 +4,6 @@ import {
   DEFAULT_OWNER,
   isCarillonError,
   type Json,
-  type ParsedTask,
   type PayloadLimits,
   parseTask,
   type Schedule,
@@ -94,14 +93,14 @@ interface PutHow extends PutOptions {
 
 /** Checks tasks and stores them. */
 export class TaskWriter {
-  readonly #scope: Scope;
-  readonly #types: ReadonlyMap<string, TaskContract> | undefined;
   readonly #limits: PayloadLimits;
 
   /** @param types the only types that may be put; undefined: any */
-  constructor(scope: Scope, types: ReadonlyMap<string, TaskContract> | undefined, maxPayloadBytes: number) {
-    this.#scope = scope;
-    this.#types = types;
+  constructor(
+    private readonly scope: Scope,
+    private readonly types: ReadonlyMap<string, TaskContract> | undefined,
+    maxPayloadBytes: number,
+  ) {
     this.#limits = { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: maxPayloadBytes };
   }
 
@@ -109,13 +108,13 @@ export class TaskWriter {
   async put(task: TaskInput, type?: TaskContract, options: PutOptions = {}): Promise<PutResult> {
     assertPutOptions(options);
     const { dryRun, ...how } = options;
-    const by = this.#scope.author(how.by);
+    const by = this.scope.author(how.by);
     const admitted = await this.#admit(await this.#check(task, type));
     return dryRun ? this.#plan(admitted, how) : (await this.#put(admitted, { ...how, by })).done;
   }
 
   async #plan(task: CheckedTask, how: Pick<PutOptions, "ifRevision">): Promise<PutResult> {
-    const { store, coverage } = this.#scope;
+    const { store, coverage } = this.scope;
     const [[planned], warnings] = await Promise.all([
       store.tasks.plan(task.definition.queue, [task], how),
       coverage.warningsOf(task.definition),
@@ -125,7 +124,7 @@ export class TaskWriter {
 
   /** The answer of a dry run. Computes the differences when they are asked for. */
   #previewed(planned: PlannedPut, task: CheckedTask, warnings: readonly Warning[]): PutResult {
-    const { store } = this.#scope;
+    const { store } = this.scope;
     const result = putView(planned, task, warnings);
     return Object.defineProperty(result, "preview", {
       get: () => previewOf(store.calendars.schedules, planned, task),
@@ -139,18 +138,18 @@ export class TaskWriter {
    * @throws `UNKNOWN_TASK_TYPE`, `QUOTA_TASKS`, `QUOTA_INTERVAL`
    */
   async #admit(task: CheckedTask): Promise<CheckedTask> {
-    const { types, defaults, quotas } = await this.#scope.store.registry.rules();
+    const { types, defaults, quotas } = await this.scope.store.registry.rules();
     assertKnown(task.definition.type, types);
-    await assertQuotas(this.#scope.store, [task.definition], quotas);
+    await assertQuotas(this.scope.store, [task.definition], quotas);
     return complete(task, defaults);
   }
 
   /** Returns the revision too, if the task is `unchanged`. */
   async #put(task: CheckedTask, { many, ...options }: PutHow): Promise<Attempt> {
-    const { store, coverage } = this.#scope;
+    const { store, coverage } = this.scope;
     const { definition } = task;
     const [[result], [warnings = []]] = await Promise.all([
-      this.#scope.produce("put", definition, () => store.tasks.put(definition.queue, [task], options)),
+      this.scope.produce("put", definition, () => store.tasks.put(definition.queue, [task], options)),
       many ? [] : coverage.warnings([definition]),
     ]);
     if (!many) this.#log([[result as StoredPut, task]], options.by);
@@ -168,7 +167,7 @@ export class TaskWriter {
   async #sameIds(puts: readonly StoredPut[]): Promise<(index: number) => Warning[]> {
     const created = puts.flatMap(({ outcome, name }) => (outcome === "created" ? [name] : []));
     if (created.length === 0) return () => [];
-    const found = await this.#scope.store.tasks
+    const found = await this.scope.store.tasks
       .elsewhere(created)
       .catch(() => new Map<TaskName, readonly string[]>());
     return (index) => sameIdElsewhere(puts[index]?.name, found);
@@ -180,10 +179,10 @@ export class TaskWriter {
     const [first] = changed;
     if (!first) return;
     const [{ name, before }, { definition }] = first;
-    if (changed.length === 1) return this.#scope.log("put", name, by, differenceOf(before, definition));
+    if (changed.length === 1) return this.scope.log("put", name, by, differenceOf(before, definition));
     const { scope, facts } = manyOf(changed.map(([one]) => one.name));
     const created = changed.filter(([one]) => one.outcome === "created").length;
-    this.#scope.log("put", scope, by, { ...facts, details: { created, updated: changed.length - created } });
+    this.scope.log("put", scope, by, { ...facts, details: { created, updated: changed.length - created } });
   }
 
   async update(
@@ -193,7 +192,7 @@ export class TaskWriter {
   ): Promise<PutResult> {
     assertChange(change);
     const by = this.#author(options);
-    return this.edit(await this.#scope.locate(ref), change, { by });
+    return this.edit(await this.scope.locate(ref), change, { by });
   }
 
   /** Changes a stored task; with `many` as one of many, without an entry in the change log. */
@@ -205,7 +204,7 @@ export class TaskWriter {
     let oneOff = false;
     let kept: Json;
     const read = async () => {
-      const stored = await this.#scope.store.tasks.get(name);
+      const stored = await this.scope.store.tasks.get(name);
       if (!stored) throw notFound(name);
       oneOff = stored.fields.has("once");
       kept = stored.definition.payload;
@@ -221,7 +220,7 @@ export class TaskWriter {
 
   async putMany(tasks: Iterable<TaskInput>, options: PutManyOptions): Promise<PutResult[]> {
     assertOptions(options, ["by", "dryRun"]);
-    const by = this.#scope.author(options.by);
+    const by = this.scope.author(options.by);
     const checked = await this.checkAll(tasks);
     const byQueue = grouped(
       checked.map((task, index) => ({ index, task })),
@@ -229,7 +228,7 @@ export class TaskWriter {
     );
     const results = new Array<PutResult>(checked.length);
     const done: [StoredPut, CheckedTask][] = [];
-    const { store, coverage, progress } = this.#scope;
+    const { store, coverage, progress } = this.scope;
     const warnings = await coverage.warnings(checked.map(({ definition }) => definition));
     for (const [queue, list] of byQueue) {
       const parsed = list.map(({ task }) => task);
@@ -239,7 +238,7 @@ export class TaskWriter {
           results[index] = this.#previewed(planned[i] as PlannedPut, task, warnings[index] ?? []);
         continue;
       }
-      const stored = await this.#scope.produce("put", { queue, count: parsed.length }, () =>
+      const stored = await this.scope.produce("put", { queue, count: parsed.length }, () =>
         store.tasks.put(queue, parsed, { by, onStored: progress }),
       );
       const same = await this.#sameIds(stored);
@@ -286,7 +285,7 @@ export class TaskWriter {
         throw isCarillonError(error, "REDIS_UNAVAILABLE") ? error : at(error, index);
       });
     }
-    const { registry, calendars } = this.#scope.store;
+    const { registry, calendars } = this.scope.store;
     const { types, defaults, quotas } = await registry.rules();
     const shared = checked.some(namesCalendars);
     if (shared) await calendars.refresh();
@@ -303,7 +302,7 @@ export class TaskWriter {
     assertAt((task) => assertKnown(task.definition.type, types));
     if (shared) assertAt(({ definition }) => schedules.get(definition));
     const definitions = checked.map(({ definition }) => definition);
-    await assertQuotas(this.#scope.store, definitions, quotas);
+    await assertQuotas(this.scope.store, definitions, quotas);
     return checked.map((task) => complete(task, defaults));
   }
 
@@ -313,7 +312,7 @@ export class TaskWriter {
     const asked = options.from === undefined ? undefined : roundedInstant(options.from, "from");
     const checked = await this.#admit(await this.#check(task));
     const { definition, warnings } = checked;
-    const { store, coverage } = this.#scope;
+    const { store, coverage } = this.scope;
     const { calendars, tasks } = store;
     const [[planned], lacks] = await Promise.all([
       tasks.plan(definition.queue, [checked]),
@@ -338,7 +337,7 @@ export class TaskWriter {
     const id = options.id ?? `${type.type.slice(0, 100)}-${newToken()}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
     const due = moment(options);
-    const by = this.#scope.author(options.by);
+    const by = this.scope.author(options.by);
     const policies = Object.fromEntries(RUN_POLICIES.map((name) => [name, options[name]]));
     const checked = await this.#check(
       {
@@ -354,7 +353,7 @@ export class TaskWriter {
     );
     const doubts = unitWarnings({ at: options.at, delay: options.delay });
     const given = { ...checked, warnings: [...doubts, ...checked.warnings] };
-    return this.#scope.produce("enqueue", given.definition, (trace) => this.#enqueue(given, due, by, trace));
+    return this.scope.produce("enqueue", given.definition, (trace) => this.#enqueue(given, due, by, trace));
   }
 
   /** @param due the time to run at, from the time of Redis */
@@ -364,7 +363,7 @@ export class TaskWriter {
     by: string,
     trace: string | undefined,
   ): Promise<EnqueueResult> {
-    const { coverage, store } = this.#scope;
+    const { coverage, store } = this.scope;
     const { tasks } = store;
     const { queue, owner, id, type } = given.definition;
     const [now, draft, lacks] = await Promise.all([
@@ -381,7 +380,9 @@ export class TaskWriter {
     const task = { queue, owner, id };
     if (at <= now) {
       if (now - at > PAST) warnings.push(isPast(at));
-      const enqueued = await this.#enqueueNow(queue, dueAt(at), by, trace);
+      const enqueued = await store.registry.during(queue, (entered) =>
+        store.claims.enqueueNow(dueAt(at), { ...this.scope.identity(by), trace }, entered),
+      );
       if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued, warnings: ofEnqueued(warnings) };
       // Its owner is at its limit of runs, or a freeze may hold it: a node enqueues it as soon as it may start.
       at = now + PLACE_DELAY;
@@ -399,21 +400,6 @@ export class TaskWriter {
     );
   }
 
-  async #enqueueNow(
-    queue: string,
-    task: ParsedTask,
-    by: string,
-    trace: string | undefined,
-  ): Promise<{ run: string; enqueued: number } | undefined> {
-    const { registry, claims } = this.#scope.store;
-    const entered = await registry.enter(queue);
-    try {
-      return await claims.enqueueNow(task, { ...this.#scope.identity(by), trace }, entered);
-    } finally {
-      await registry.leave(queue, entered);
-    }
-  }
-
   /** The payload of one trigger, as the job will carry it. @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE` */
   payload(value: unknown): Json {
     return JSON.parse(encodePayload(value, this.#limits)) as Json;
@@ -421,7 +407,7 @@ export class TaskWriter {
 
   /** Checks the payload of a trigger as that of a put. @throws `INVALID_PAYLOAD` */
   async assertPayload(name: TaskName, payload: Json): Promise<void> {
-    const stored = await this.#scope.store.tasks.get(name);
+    const stored = await this.scope.store.tasks.get(name);
     if (stored) await this.#assertFits({ ...stored.definition, payload });
   }
 
@@ -430,22 +416,22 @@ export class TaskWriter {
    * @throws `INVALID_PAYLOAD`
    */
   async #assertFits({ queue, type: name, payload }: TaskDefinition, given?: TaskContract): Promise<void> {
-    const type = given ?? this.#types?.get(name);
+    const type = given ?? this.types?.get(name);
     if (type) return void (await validatePayload(type, payload));
-    const { store, coverage } = this.#scope;
+    const { store, coverage } = this.scope;
     await assertFits(store, coverage, { queue, type: name }, payload);
   }
 
   #author(options: AuthorOptions): string {
     assertOptions(options, ["by"]);
-    return this.#scope.author(options.by);
+    return this.scope.author(options.by);
   }
 
   /** Puts the stored secrets back where the task has their placeholders, also those of a task that was moved to another queue. */
   async #whole(input: TaskInput): Promise<TaskInput> {
     if (!hasPlaceholder(input?.alerts)) return input;
     const { queue, owner = DEFAULT_OWNER, id } = input;
-    const { tasks } = this.#scope.store;
+    const { tasks } = this.scope.store;
     const moved = () =>
       tasks.locate({ queue: undefined, owner, id }).then(
         (name) => tasks.get(name),
@@ -465,13 +451,13 @@ export class TaskWriter {
 
   /** Checks all but the payload's schema. */
   async #read(input: TaskInput): Promise<CheckedTask> {
-    const whole = await this.#whole(this.#scope.bind(input));
+    const whole = await this.#whole(this.scope.bind(input));
     const parsed = parseTask(whole, this.#limits);
     const { type: name, schedule } = parsed.definition;
-    if (this.#types && !this.#types.has(name)) {
+    if (this.types && !this.types.has(name)) {
       throw new CarillonError("UNKNOWN_TASK_TYPE", `${name} is not one of this client's types.`, {
         field: "type",
-        remedy: `Known: ${[...this.#types.keys()].join(", ") || "none"}.`,
+        remedy: `Known: ${[...this.types.keys()].join(", ") || "none"}.`,
       });
     }
     const { never, warnings } = reviewOf(schedule);

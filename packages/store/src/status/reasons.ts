@@ -1,5 +1,6 @@
 import { ALERTS_QUEUE, type Freeze, type Run, type Silence } from "@carillon/core";
 import {
+  defined,
   frozenAt,
   type Gap,
   grouped,
@@ -161,8 +162,7 @@ export function silenceOfAll(
   now: number,
 ): StatusReasonFacts[] {
   if (!all || until <= now) return [];
-  const silence = { id, ...(by !== undefined && { by }), ...(note !== undefined && { note }) };
-  return [{ code: "SILENCED", silence, until, since }];
+  return [{ code: "SILENCED", silence: defined({ id, by, note }), until, since }];
 }
 
 /** A freeze that holds now, and may concern the client. */
@@ -176,8 +176,7 @@ export function freezeOf(freeze: Freeze, owner: string | undefined, now: number)
       code: "FROZEN",
       frozen,
       scope: { owner: freeze.owner, tag, queue, tasks: freeze.tasks },
-      ...(whose !== undefined && { owner: whose }),
-      ...(queue !== undefined && { queue }),
+      ...defined({ owner: whose, queue }),
       ...(freeze.schedule === undefined && { since: Math.max(created, freeze.from) }),
     },
   ];
