@@ -6,11 +6,10 @@
 
 export { type BullScheduler, firedSince, readBullSchedulers } from "@carillon/store/internal";
 export { HTTP_OPERATIONS, type HttpOperation, rightsAt, statusOf } from "./http.js";
-export { convertBullmq, importBullmq } from "./import/bullmq.js";
+export { importBullmq } from "./import/bullmq.js";
 export { fieldTable, readFields } from "./import/fields.js";
 export {
   type Imported,
-  type ImportNote,
   type ImportOptions,
   intervalOf,
   Notes,

@@ -58,7 +58,7 @@ export { previewOf } from "./client/preview.js";
 export { running } from "./client/running.js";
 export { findRun } from "./client/runs.js";
 export { type Scope, scopeOf } from "./client/scope.js";
-export { type StatsPage, statsView, type TaskStatsRow } from "./client/stats.js";
+export type { StatsPage, TaskStatsRow } from "./client/stats.js";
 export { triggerOne } from "./client/task-actions.js";
 export {
   checkedConditions,

@@ -71,9 +71,6 @@ export type { QueueStatus } from "./status/queue-reading.js";
 export { readStatus, type StatusFacts, type StatusState } from "./status/status.js";
 export { type Channel, Store, type StoreOptions } from "./store.js";
 export {
-  DEFAULT_CRASH,
-  DEFAULT_RETENTION,
-  definitionFields,
   type ForeignTask,
   isForeign,
   isRetired,

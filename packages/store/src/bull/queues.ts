@@ -230,17 +230,16 @@ export class QueueRepository extends Repository {
 export class WorkerConnections {
   /** For each master, the names of connections by queue, as BullMQ names it: `<queue>:w:<worker>`, or the queue alone. */
   readonly #lists: readonly ReadonlyMap<string, readonly string[]>[];
+  readonly #namespace: string;
 
-  constructor(
-    private readonly namespace: string,
-    lists: readonly (readonly string[])[],
-  ) {
+  constructor(namespace: string, lists: readonly (readonly string[])[]) {
+    this.#namespace = namespace;
     this.#lists = lists.map((names) => grouped(names, (name) => name.split(":w:", 1)[0] ?? ""));
   }
 
   /** @param besides names of workers that do not count */
   workers(queue: string, besides: ReadonlySet<string> = new Set()): number {
-    const name = bullWorkerName(this.namespace, queue);
+    const name = bullWorkerName(this.#namespace, queue);
     const counts = this.#lists.map(
       (list) => (list.get(name) ?? []).filter((one) => !besides.has(one.slice(`${name}:w:`.length))).length,
     );

@@ -68,7 +68,7 @@ export const DEFAULT_RETENTION: Retention = {
 };
 
 /** Defaults for crashes: the wait before the next attempt in ms, and the number of crashes that end a run. */
-export const DEFAULT_CRASH = FACTS.crash;
+const DEFAULT_CRASH = FACTS.crash;
 
 /** A task as stored: its definition and its state. Times in UTC ms of Redis time. */
 export interface StoredTask {
