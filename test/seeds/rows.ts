@@ -130,6 +130,10 @@ const inPortal: typeof docspell = [
     "a field of many tasks is changed at once or of none, with each one's old and new times, and taken back",
   ],
   ["E26", "support goes through a customer's runs by keyboard, each beside the list, and sends its address"],
+  [
+    "E27",
+    "a team lead sees since a deploy, against as long before: what fails more, got slower, starts late",
+  ],
 ];
 
 const of =

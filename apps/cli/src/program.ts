@@ -42,6 +42,7 @@ import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
 import { registerTaskVerbs } from "./commands/task-verbs.js";
 import { registerTokens } from "./commands/tokens.js";
+import { registerTrends } from "./commands/trends.js";
 import { registerTypes } from "./commands/types.js";
 import { registerUpcoming } from "./commands/upcoming.js";
 import { registerValidate } from "./commands/validate.js";
@@ -78,6 +79,7 @@ const COMMANDS: readonly Register[] = [
   registerChanges,
   registerRevisions,
   registerStats,
+  registerTrends,
   registerUpcoming,
   registerLoad,
   registerBackfill,

@@ -48,6 +48,7 @@ const LINES: Record<string, readonly string[]> = {
   restore: ["restore", "a", "1"],
   deleted: ["deleted"],
   stats: ["stats"],
+  trends: ["trends"],
   upcoming: ["upcoming"],
   load: ["load"],
   spread: ["spread", "2100-01-01T00:00:00Z", "1m", "--dry-run"],
@@ -107,6 +108,7 @@ const LINES: Record<string, readonly string[]> = {
 const LISTS: Record<string, string> = {
   list: "tasks",
   stats: "tasks",
+  trends: "rows",
   runs: "runs",
   running: "runs",
   journal: "runs",

@@ -50,14 +50,20 @@ export function errorOf({ outcome, error }: Pick<Run, "outcome" | "error">): str
 /**
  * Lateness of the enqueue, and the wait for a worker, in ms. No lateness for runs that are never late.
  */
-export function delaysOf(
-  run: Pick<Run, "trigger" | "due" | "enqueued" | "started">,
-): Pick<Run, "lateMs" | "waitMs"> {
-  const { trigger, due, enqueued, started } = run;
-  return {
-    ...(!NEVER_LATE.has(trigger) && { lateMs: Math.max(0, enqueued - due) }),
-    ...(started !== undefined && { waitMs: Math.max(0, started - enqueued) }),
-  };
+export function delaysOf({
+  trigger,
+  due,
+  enqueued,
+  started,
+}: Pick<Run, "trigger" | "due" | "enqueued"> & { readonly started?: number | undefined }): Pick<
+  Run,
+  "lateMs" | "waitMs"
+> {
+  // Without spreads: it is called for each of 100,000 runs.
+  const delays: { -readonly [Field in "lateMs" | "waitMs"]?: number } = {};
+  if (!NEVER_LATE.has(trigger)) delays.lateMs = Math.max(0, enqueued - due);
+  if (started !== undefined) delays.waitMs = Math.max(0, started - enqueued);
+  return delays;
 }
 
 /**

@@ -52,6 +52,7 @@ import { listSkips } from "./runs/skips.js";
 import { stats } from "./runs/stats.js";
 import { statsMany } from "./runs/stats-many.js";
 import { summary } from "./runs/summary.js";
+import { trends } from "./runs/trends.js";
 import { applySet } from "./sets/apply.js";
 import { driftOfSet } from "./sets/drift.js";
 import { listSets } from "./sets/list.js";
@@ -140,6 +141,7 @@ export const OPERATIONS = {
     cancelMany,
     journal,
     failures,
+    trends,
     summary,
     stats,
     statsMany,

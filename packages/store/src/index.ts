@@ -52,7 +52,7 @@ export { assertKnown } from "./registry.js";
 export { type Attempt, decodeOutcomes, LONGEST_TEXT, usualMsOf } from "./run/codec.js";
 export type { Failure, FailureError } from "./run/failures.js";
 export type { Skip } from "./run/ledger.js";
-export type { Recent, ShortRun } from "./run/recent.js";
+export type { Ended, Recent, ShortRun } from "./run/recent.js";
 export type { LastRun } from "./run/run-reads.js";
 export {
   begunOf,

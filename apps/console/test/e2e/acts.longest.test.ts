@@ -154,6 +154,31 @@ inABrowser("acts on tasks and runs", () => {
     await world.client.delete("also");
   });
 
+  test("runs are compared with those before: a column sorts, a deploy is a mark, a number leads to its runs", async () => {
+    const { page, go } = await world.as("viewer");
+    await go("/runs?filter=trends");
+    const head = page.getByRole("region", { name: "Trends" }).getByRole("button", { name: "Succeeded" });
+    const rows = page.locator("main tbody tr");
+    await page.getByText("billing 1.4 by deploy 42").waitFor();
+    await page.locator("main svg line").first().waitFor({ state: "attached" });
+    await head.click();
+    await page
+      .getByRole("columnheader", { name: "Succeeded" })
+      .and(page.locator("[aria-sort=ascending]"))
+      .waitFor();
+    await rows.first().getByText("0%", { exact: true }).waitFor();
+    await head.click();
+    await page.locator("th[aria-sort=descending]").waitFor();
+    await rows.first().getByText("100%", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "By owner", exact: true }).click();
+    await rows.getByRole("link", { name: "system", exact: true }).click();
+    const row = rows.filter({ has: page.getByRole("link", { name: "fails", exact: true }) });
+    await row.locator(".unseen", { hasText: "more than before" }).first().waitFor({ state: "attached" });
+    await row.getByRole("link").nth(1).click();
+    await page.locator("main li", { hasText: "the disk" }).first().waitFor();
+    expect(new URL(page.url()).searchParams.get("task")).toBe("fails");
+  });
+
   test("what is held is one list, and each of it is lifted there", async () => {
     const { page, go } = await world.as("operator");
     await go("/held");

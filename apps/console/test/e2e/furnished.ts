@@ -23,6 +23,7 @@ const PAGES = {
   held: "/held",
   resume: "/resume?owner=acme",
   backfills: "/runs?filter=backfills",
+  trends: "/runs?filter=trends",
   system: "/system",
   calendars: "/settings/calendars",
   sets: "/settings/sets",

@@ -52,6 +52,18 @@ export const opsWords = {
     replay: "Run these again",
     strip: (most: number, at: string) => `Most, ${counted(most, "run", "runs")}, at ${at}`,
   },
+  trends: {
+    by: { task: "By task", owner: "By owner", queue: "By queue", tag: "By tag" },
+    columns: {
+      ...{ name: "Of", runs: "Runs", share: "Succeeded", p50: "p50", p95: "p95" },
+      ...{ late: "Late", skipped: "Skipped" },
+    },
+    hints: {
+      ...{ p50: "Half of the runs that succeeded took no longer", p95: "95 of 100 took no longer" },
+      late: "Enqueued 1 s late or later, or 1 min without a worker",
+    } as Readonly<Record<string, string>>,
+    more: (text: string, more: boolean) => `${text.slice(1)} ${more ? "more" : "less"} than before`,
+  },
   held: {
     title: "Held",
     kinds: {

@@ -121,7 +121,7 @@ export const taskWords = {
     cut: (most: number) => `These are the ${most} that run longest: there may be more.`,
     chips: {
       ...{ all: "All", failed: "Failed", succeeded: "Succeeded", others: "Cancelled, dropped" },
-      backfills: "Backfills",
+      ...{ backfills: "Backfills", trends: "Trends" },
     },
     ranges: { day: "24 hours", night: "Last night", yesterday: "Yesterday", week: "7 days" },
     range: {

@@ -1,6 +1,7 @@
 import type { TaskName } from "@carillon/core";
 import { FAILURES } from "@carillon/core/internal";
 import type { ShortRun } from "@carillon/store";
+import { isLate, percentile } from "../runs/figures.js";
 import type { BoardSkip } from "./board-reads.js";
 
 /**
@@ -33,8 +34,6 @@ interface Range {
   readonly size: number;
 }
 
-/** From this delay of the enqueuing, or wait for a worker, in ms, a run is late: as in the status. */
-const LATE = { lateMs: 1_000, waitMs: 60_000 };
 const FAULTS: readonly Mark[] = ["failed", "missed", "overdue", "late"];
 
 /** Counts occurrences by row and cell. */
@@ -81,9 +80,9 @@ export class BoardGrid {
   addRun(run: ShortRun, count: number): void {
     const { task, nominal, started, enqueued, finished, outcome, lateMs = 0, waitMs = 0, trigger } = run;
     if (trigger !== "manual" && trigger !== "retry") this.add(task, nominal, "planned", count);
-    const isLate = lateMs >= LATE.lateMs || waitMs >= LATE.waitMs;
+    const late = isLate(run);
     const isFailed = outcome !== undefined && FAILURES.has(outcome);
-    const mark = finished === undefined ? "open" : isFailed ? "failed" : isLate ? "late" : "onTime";
+    const mark = finished === undefined ? "open" : isFailed ? "failed" : late ? "late" : "onTime";
     if (trigger === "backfill" && finished !== undefined)
       this.add(task, nominal, mark === "failed" ? mark : "backfilled", count);
     else this.add(task, started ?? enqueued, mark, count);
@@ -91,7 +90,7 @@ export class BoardGrid {
     if (finished !== undefined && cell !== undefined) {
       this.#ended[cell] = (this.#ended[cell] ?? 0) + count;
       this.#sums.ended += count;
-      if (isLate) this.#sums.late += count;
+      if (late) this.#sums.late += count;
       if (isFailed) this.#sums.failed += count;
     }
     const start = started === undefined ? undefined : this.#cellAt(started);
@@ -120,7 +119,11 @@ export class BoardGrid {
   }
 
   charts(): { ended: number[]; lateMs: number[] } {
-    const p95 = (all: number[]) => all.sort((a, b) => a - b)[Math.ceil(0.95 * all.length) - 1] ?? 0;
+    const p95 = (all: number[]) =>
+      percentile(
+        all.sort((a, b) => a - b),
+        0.95,
+      ) ?? 0;
     return {
       ended: this.#ended.map(Math.round),
       lateMs: this.#ended.map((_, i) => p95(this.#delays.get(i) ?? [])),

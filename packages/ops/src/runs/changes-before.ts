@@ -49,8 +49,9 @@ export interface Begin {
 export async function changesBefore(scope: Scope, begins: readonly Begin[]): Promise<(Change | undefined)[]> {
   if (begins.length === 0) return [];
   const { store } = scope;
+  const from = Math.min(...begins.map(({ at }) => at)) - CHANGED;
   const [entries, workers, tasks] = await Promise.all([
-    entriesOf(scope, begins),
+    entriesSince(scope, from, KINDS),
     store.registry.workers(),
     Promise.all(begins.map(({ tasks }) => Promise.all(tasks.map((task) => store.tasks.get(task))))),
   ]);
@@ -65,16 +66,19 @@ export async function changesBefore(scope: Scope, begins: readonly Begin[]): Pro
   });
 }
 
-/** Entries that may have caused one of these failures, newest first. */
-async function entriesOf({ store, owner }: Scope, begins: readonly Begin[]): Promise<Entry[]> {
-  const from = Math.min(...begins.map(({ at }) => at)) - CHANGED;
+/** Entries of these kinds since a time, newest first, of the newest 5,000. */
+export async function entriesSince(
+  { store, owner }: Scope,
+  from: number,
+  kinds: ReadonlySet<ChangeKind>,
+): Promise<Entry[]> {
   const found: Entry[] = [];
   let read = 0;
   for await (const stored of store.changes.newest()) {
     if (stored.at < from || ++read > MOST) break;
     const entry = decodeChange(stored);
     // A caller that is bound to an owner sees no others in the log either.
-    if (entry && KINDS.has(entry.kind) && (owner === undefined || entry.scope.owner === owner))
+    if (entry && kinds.has(entry.kind) && (owner === undefined || entry.scope.owner === owner))
       found.push(entry);
   }
   return found;

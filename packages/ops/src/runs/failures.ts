@@ -196,7 +196,7 @@ class Failures {
 }
 
 /** The earliest time from which on not too many runs have ended. */
-async function readableFrom(
+export async function readableFrom(
   store: Store,
   queues: readonly string[],
   from: number,

@@ -4,6 +4,7 @@ import type { ShortRun } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { count, duration, time } from "../shapes.js";
+import { percentile } from "./figures.js";
 
 interface Percentiles {
   readonly p50: number;
@@ -87,14 +88,13 @@ function outcomesOf(runs: readonly ShortRun[]): Partial<Record<Outcome, number>>
   return counts;
 }
 
-/** By the nearest rank. */
 function spread<Name extends string>(
   name: Name,
   runs: readonly ShortRun[],
   of: (run: ShortRun) => number | undefined,
 ): Partial<Record<Name, Percentiles>> {
   const sorted = runs.flatMap((run) => of(run) ?? []).sort((a, b) => a - b);
-  const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  const at = (share: number) => percentile(sorted, share) ?? 0;
   if (sorted.length === 0) return {};
   return { [name]: { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) } } as Record<Name, Percentiles>;
 }

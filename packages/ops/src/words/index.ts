@@ -26,4 +26,5 @@ export { eventText, explanationText, holdText } from "./explanation.js";
 export { findingText } from "./finding.js";
 export { reasonText, remedyText } from "./status.js";
 export { isTraceUrl, TRACE_URL_REMEDY, traceLink } from "./trace.js";
+export { type TrendFigure, trendText } from "./trend.js";
 export type { Voice } from "./voice.js";

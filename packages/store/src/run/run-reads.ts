@@ -7,8 +7,9 @@ import { FACTS } from "../script/facts.js";
 import { unreadableRun } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
 import { type End, type Failure, readFailures } from "./failures.js";
+import { type Kept, readKept } from "./kept.js";
 import { decodeLedger, type Skip } from "./ledger.js";
-import { type Recent, readRecent, readShort, type ShortRun } from "./recent.js";
+import { type Ended, type Recent, readEnded, readRecent, readShort, type ShortRun } from "./recent.js";
 
 /** Runs read, or cancelled, at once. */
 const AT_ONCE = 500;
@@ -189,6 +190,12 @@ export class RunReads extends Repository {
     return runs.filter((run) => run !== undefined);
   }
 
+  /** The ends of runs of a queue, in pages as `ends` gives them. */
+  async *ended(queue: string, window: { from: number; to: number }): AsyncGenerator<Ended[]> {
+    for await (const ends of this.ends(queue, window, AT_ONCE))
+      yield readEnded(this.scripts, this.keys.queue(queue), ends);
+  }
+
   /**
    * Final runs of a queue by their end, newest first, in pages: each once, and none is left out while others are added or deleted.
    *
@@ -231,6 +238,11 @@ export class RunReads extends Repository {
       looked: ends.length,
       failed: await readFailures(this.scripts, this.keys.queue(queue), ends),
     };
+  }
+
+  /** How far back the records of these tasks reach, and their skips. @param now UTC ms */
+  kept(queue: string, locals: readonly string[], now: number): Promise<Kept[]> {
+    return readKept(this.scripts, this.keys.queue(queue), locals, now);
   }
 
   /** The cause of a failed run, or of the last failed run of a task. Undefined if its record is not kept. */

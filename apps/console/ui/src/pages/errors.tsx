@@ -11,13 +11,13 @@ import { Button, Chips } from "../parts/button.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { Filters } from "../parts/filters.js";
 import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
+import { asTexts, changed, Ranges } from "../parts/ranges.js";
 import { ReplayDialog } from "../parts/replay.js";
 import { RowLink } from "../parts/row-link.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { counted } from "../words-count.js";
-import { asTexts, changed, Ranges } from "./runs.js";
 import "../parts/ticks.css";
 
 const w = words.errors;

@@ -5,21 +5,22 @@ import { type ReactNode, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { back } from "../lib/meant.js";
 import { useCall, usePages } from "../lib/query.js";
 import { useSelection } from "../lib/selection.js";
-import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
+import { fieldTime, typedTime, useZone } from "../lib/time.js";
 import { doneToMany } from "../lib/undo.js";
 import { Button, Chips } from "../parts/button.js";
 import { Check, Confirm } from "../parts/confirm.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
+import { asTexts, changed, Ranges } from "../parts/ranges.js";
 import { ReplayDialog } from "../parts/replay.js";
 import { RowLink } from "../parts/row-link.js";
 import { RunRows } from "../parts/run-rows.js";
 import { words } from "../words.js";
 import { Backfills } from "./backfills.js";
+import { Trends } from "./trends.js";
 
 const w = words.runs_;
 const CHIPS = {
@@ -28,11 +29,12 @@ const CHIPS = {
   succeeded: ["succeeded", "partial", "nothing-to-do"],
   others: ["cancelled", "dropped"],
   backfills: undefined,
+  trends: undefined,
 } as const satisfies Record<string, readonly Outcome[] | undefined>;
 type Chip = keyof typeof CHIPS;
 const FIELDS = ["task", "owner", "queue", "text", "took"] as const;
 
-/** Runs, or backfills. */
+/** Runs, backfills, or trends. */
 export default function RunsPage() {
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
@@ -48,18 +50,9 @@ export default function RunsPage() {
       />
     </div>
   );
+  if (chip === "trends") return <Trends chips={chips} />;
   return chip === "backfills" ? <Backfills chips={chips} /> : <Runs chip={chip} chips={chips} />;
 }
-
-/** Changes parameters of an address. */
-export const changed = (change: Readonly<Record<string, string | undefined>>) => (was: URLSearchParams) => {
-  const now = new URLSearchParams(was);
-  for (const [name, value] of Object.entries(change)) {
-    if (value === undefined) now.delete(name);
-    else now.set(name, value);
-  }
-  return now;
-};
 
 /** Runs under way, and ended runs: those of a range of time, newest or slowest first. */
 function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
@@ -159,27 +152,6 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
       </div>
     </>
   );
-}
-
-/** Ranges of time to pick. */
-export function Ranges({ onPick }: { onPick: (range: object) => void }) {
-  const ranges = back(fieldTime(useNow(), useZone()));
-  return (
-    <div className="chips">
-      <span aria-hidden="true" className="chip-gap" />
-      <Chips
-        names={Object.keys(ranges) as (keyof typeof ranges)[]}
-        text={(name) => w.ranges[name]}
-        chosen={undefined}
-        onPick={(name) => onPick(ranges[name])}
-      />
-    </div>
-  );
-}
-
-/** Bounds as the address keeps them. */
-export function asTexts(range: object, zone: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(range).map(([name, at]) => [name, String(typedTime(at, zone))]));
 }
 
 type Running = Pick<InputTo<"runs.running">, (typeof OF_RUNNING)[number]>;

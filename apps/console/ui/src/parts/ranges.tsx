@@ -1,0 +1,35 @@
+import { back } from "../lib/meant.js";
+import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
+import { words } from "../words.js";
+import { Chips } from "./button.js";
+
+/** Changes parameters of an address. */
+export const changed = (change: Readonly<Record<string, string | undefined>>) => (was: URLSearchParams) => {
+  const now = new URLSearchParams(was);
+  for (const [name, value] of Object.entries(change)) {
+    if (value === undefined) now.delete(name);
+    else now.set(name, value);
+  }
+  return now;
+};
+
+/** Ranges of time to pick. */
+export function Ranges({ onPick }: { onPick: (range: object) => void }) {
+  const ranges = back(fieldTime(useNow(), useZone()));
+  return (
+    <div className="chips">
+      <span aria-hidden="true" className="chip-gap" />
+      <Chips
+        names={Object.keys(ranges) as (keyof typeof ranges)[]}
+        text={(name) => words.runs_.ranges[name]}
+        chosen={undefined}
+        onPick={(name) => onPick(ranges[name])}
+      />
+    </div>
+  );
+}
+
+/** Bounds as the address keeps them. */
+export function asTexts(range: object, zone: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(range).map(([name, at]) => [name, String(typedTime(at, zone))]));
+}
