@@ -1,7 +1,7 @@
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { z } from "zod";
-import { eachKit } from "./helpers.js";
+import { type EachKit, eachKit } from "./each-kit.js";
 
 export const QUEUE = "bells";
 export const START = Date.parse("2026-01-01T00:00:00Z");
@@ -27,10 +27,8 @@ const TYPES = [
   }),
 ];
 
-/** Gives each test a kit with the types `fine`, `failing` and `asking`. */
-export function eachBells(use: (kit: TestKit) => void): void {
-  eachKit({ types: TYPES, start: START }, use);
-}
+/** A kit for each test, with the types `fine`, `failing` and `asking`. */
+export const eachBells = (): EachKit => eachKit({ types: TYPES, start: START });
 
 /** Puts a task that runs each hour. */
 export function putBell(kit: TestKit, id: string, type: string, rest: Partial<TaskInput> = {}) {

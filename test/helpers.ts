@@ -1,14 +1,7 @@
 import type { ConnectionSpec, NodeInfo, Worked, WorkerInfo } from "@carillon/store";
-import {
-  type RedisServer,
-  startCluster,
-  startRedis,
-  type TestKit,
-  type TestKitOptions,
-  testKit,
-} from "@carillon/testing";
+import { type RedisServer, startCluster, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
-import { beforeAll, beforeEach, describe } from "vitest";
+import { beforeAll, describe } from "vitest";
 
 /** A logger for nodes and workers that discards everything. */
 export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -32,6 +25,12 @@ export function workerInfo(id: string, more: Partial<WorkerInfo> = {}): WorkerIn
   const process = { id, host: "h", pid: 1, started: 1, beat: 0, every: 10_000, stopping: false };
   const versions = { carillon: "1", bullmq: "6.0.0", node: "20" };
   return { ...process, versions, queues: [], types: [], running: 0, runs: [], ...more };
+}
+
+/** The answer of a trigger that enqueued a run. */
+export function enqueued<Answer extends { outcome: string }>(answer: Answer) {
+  if (answer.outcome !== "enqueued") throw new Error(`It was ${answer.outcome}.`);
+  return answer as Extract<Answer, { outcome: "enqueued" }>;
 }
 
 /** A promise, and the function that resolves it. */
@@ -121,28 +120,20 @@ function redisOf(
     server = await open();
     return () => close?.(server);
   });
-  return new Proxy({} as RedisServer, {
-    get(_, name) {
-      const value = Reflect.get(server, name);
-      return typeof value === "function" ? value.bind(server) : value;
-    },
-    // For those who copy it.
-    ownKeys: () => Reflect.ownKeys(server),
-    getOwnPropertyDescriptor(_, name) {
-      return { ...Reflect.getOwnPropertyDescriptor(server, name), configurable: true };
-    },
-  });
+  return standIn(() => server);
 }
 
-/** Gives each test of a file or group a kit of its own, on the shared Redis server. */
-export function eachKit(
-  options: Omit<TestKitOptions, "redis">,
-  use: (kit: TestKit, redis: RedisServer) => void,
-): void {
-  const redis = sharedRedis();
-  beforeEach(async () => {
-    const kit = await testKit({ ...options, redis });
-    use(kit, redis);
-    return () => kit.close();
+/** An object that does what the one does that there is by then. */
+export function standIn<One extends object>(present: () => One): One {
+  return new Proxy({} as One, {
+    get(_, name) {
+      const value = Reflect.get(present(), name);
+      return typeof value === "function" ? value.bind(present()) : value;
+    },
+    // For those who copy it.
+    ownKeys: () => Reflect.ownKeys(present()),
+    getOwnPropertyDescriptor(_, name) {
+      return { ...Reflect.getOwnPropertyDescriptor(present(), name), configurable: true };
+    },
   });
 }

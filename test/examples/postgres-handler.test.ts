@@ -10,7 +10,7 @@ import {
   OPEN_STATEMENT,
   WRITE_STATEMENT,
 } from "../../examples/postgres-handler/handler.mjs";
-import { SILENT } from "../helpers.js";
+import { enqueued, gate, SILENT } from "../helpers.js";
 import { PATIENCE, Stand } from "../seeds/harness.js";
 
 /* Runs the example's code and the SQL of the docs on a real PostgreSQL (compiled to WebAssembly) and a real Redis. */
@@ -99,9 +99,7 @@ describe("with workers", () => {
     const type = billing(pool, async () => ({}));
     const payload = { account: "acme", cents: 500 };
     await client.put(type, { id: "acme", schedule: { every: "1h" }, crash: { delay: "1ms" }, payload });
-    const triggered = await client.trigger("acme");
-    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
-    return triggered.run;
+    return enqueued(await client.trigger("acme")).run;
   }
 
   // Runs in this process, where PostgreSQL is compiled already.
@@ -131,14 +129,8 @@ describe("with workers", () => {
 
   it("a zombie that wakes up after its successor has done its work changes nothing", async () => {
     const client = stand.client();
-    let wake: (body: object) => void = () => {};
-    const asleep = new Promise<object>((resolve) => {
-      wake = resolve;
-    });
-    let fell: () => void = () => {};
-    const fallen = new Promise<void>((resolve) => {
-      fell = resolve;
-    });
+    const { promise: asleep, resolve: wake } = gate<object>();
+    const { promise: fallen, resolve: fell } = gate();
     const zombie = await work(async () => {
       fell();
       return asleep;

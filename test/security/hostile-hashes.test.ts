@@ -7,7 +7,7 @@ import { namespaceKeys } from "@carillon/store";
 import { virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { explained } from "../../packages/ops/test/in-words.js";
-import { SILENT } from "../helpers.js";
+import { enqueued, SILENT } from "../helpers.js";
 import { Stand } from "../seeds/harness.js";
 
 /*
@@ -198,12 +198,12 @@ it("valid tasks are in all shards, before and after the hostile one", () => {
 async function isSeen(at: World): Promise<void> {
   const others = (names: readonly { id: string }[]) =>
     [...new Set(names.map(({ id }) => id))].filter((id) => !id.startsWith("m")).sort();
-  const { tasks } = await at.client.list({ limit: 100 });
+  const { tasks } = await at.client.list({ limit: 1_000 });
   expect(others(tasks)).toEqual([...GOOD].sort());
   expect(tasks.filter(({ owner, queue }) => owner !== "system" || queue !== QUEUE)).toEqual([]);
   expect(
     others(
-      (await operatorOf(at.client).occurrences.upcoming({ limit: 100 })).upcoming.map(({ task }) => task),
+      (await operatorOf(at.client).occurrences.upcoming({ limit: 1_000 })).upcoming.map(({ task }) => task),
     ),
   ).toEqual([...GOOD].sort());
   const forecast = (await operatorOf(at.client).occurrences.upcoming({ within: "10s", limit: 1_000 }))
@@ -229,14 +229,19 @@ async function answersOf(at: World, id = "m"): Promise<void> {
 }
 
 describe("a field of a task's hash", () => {
-  // All values of a field at once: each task may only harm itself.
-  it.each(FIELDS)("%s", async (field, values) => {
-    const hostile = values.map((_, n) => `m${n}`);
+  // All values of a third of the fields at once: each task may only harm itself.
+  it.each([0, 1, 2])("of third %i", async (third) => {
+    const fields = FIELDS.filter((_, n) => n % 3 === third);
+    const written = fields.flatMap(([field, values]) =>
+      values.map((value, n) => [`m-${field}-${n}`, field, value] as const),
+    );
+    const hostile = written.map(([id]) => id);
     const at = await world(hostile);
-    for (const [n, value] of values.entries()) await stand.admin.hset(at.key(`system/m${n}`), field, value);
+    for (const [id, field, value] of written) await stand.admin.hset(at.key(`system/${id}`), field, value);
     await goesOn(at, 3);
     // Whatever the field means, the task is not enqueued again and again, nor in another queue.
-    expect((await at.fired(hostile)).filter((times) => times > 3)).toEqual([]);
+    const fired = await at.fired(hostile);
+    expect(hostile.filter((_, n) => (fired[n] ?? 0) > 3)).toEqual([]);
     const jobs = await stand.queue(QUEUE).getJobCounts();
     expect(jobs["waiting"]! + jobs["prioritized"]!).toBeLessThanOrEqual(3 * (GOOD.length + hostile.length));
     expect(await stand.admin.exists(`{${stand.namespace}:other}:other:wait`)).toBe(0);
@@ -283,12 +288,13 @@ const RUN_FIELDS: [field: string, values: string[]][] = [
 ];
 
 describe("a field of a run's record", () => {
-  it.each(RUN_FIELDS)("%s", async (field, values) => {
+  it("harms no other task", async () => {
     const at = await world();
     const hostile: string[] = [];
-    for (const value of values) {
-      const triggered = await at.client.trigger("m", { overlap: "allow" });
-      if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    for (const [field, value] of RUN_FIELDS.flatMap(([field, all]) =>
+      all.map((one) => [field, one] as const),
+    )) {
+      const triggered = enqueued(await at.client.trigger("m", { overlap: "allow" }));
       await stand.admin.hset(at.keys.run(triggered.run), field, value);
       hostile.push(triggered.run);
     }

@@ -1,10 +1,10 @@
 import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
-import { type Client, defineTask, Worker } from "@carillon/sdk";
+import { type Client, defineTask } from "@carillon/sdk";
 import { namespaceKeys } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
-import { lastingKeys, SILENT } from "../helpers.js";
+import { enqueued, lastingKeys, SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 
 /*
@@ -240,13 +240,7 @@ describe("a foreign job", () => {
     await stand.admin.hset(queue.toKey(String(deep.id)), "data", DEEP);
     const broken = await queue.add("t", {});
     await stand.admin.hset(queue.toKey(String(broken.id)), "opts", `{"attempts":1e9,"backoff":${DEEP}}`);
-    const worker = new Worker({
-      connection: stand.redis.url,
-      namespace: stand.namespace,
-      types: [type],
-      logger: SILENT,
-    });
-    stand.later(() => worker.stop());
+    const worker = stand.worker([type]);
     await worker.start();
     await eventually(async () => {
       const { waiting, active } = await queue.getJobCounts("waiting", "active");
@@ -255,8 +249,7 @@ describe("a foreign job", () => {
     expect(done).toEqual([]);
     expect(await lastingKeys(stand.admin, "*~*")).toEqual(before);
 
-    const triggered = await client.trigger("a");
-    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    const triggered = enqueued(await client.trigger("a"));
     await eventually(async () => (await client.runs.get(triggered.run)).outcome === "succeeded", PATIENCE);
     expect(done).toEqual([triggered.run]);
   });
@@ -270,20 +263,12 @@ describe("a foreign job", () => {
     });
     const client = stand.client();
     await client.put({ id: "a", type: "t", queue: QUEUE, schedule: { every: "1h" }, payload: { own: true } });
-    const triggered = await client.trigger("a");
-    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    const triggered = enqueued(await client.trigger("a"));
     const queue = stand.queue(QUEUE);
     const occurrence = { ...sound, run: triggered.run };
     // Enters the queue before the run's own job.
     await queue.add("t", { payload: { forged: true }, occurrence }, { jobId: "forged", lifo: true });
-    const worker = new Worker({
-      connection: stand.redis.url,
-      namespace: stand.namespace,
-      types: [type],
-      concurrency: 1,
-      logger: SILENT,
-    });
-    stand.later(() => worker.stop());
+    const worker = stand.worker([type], { concurrency: 1 });
     await worker.start();
     await eventually(async () => (await client.runs.get(triggered.run)).outcome === "succeeded", PATIENCE);
     expect(done).toEqual([{ own: true }]);

@@ -1,10 +1,10 @@
 import { operatorOf } from "@carillon/ops";
-import { CarillonError, Client, defineTask, type TaskInput, Worker } from "@carillon/sdk";
+import { CarillonError, Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { explained } from "../../packages/ops/test/in-words.js";
-import { SILENT } from "../helpers.js";
+import { enqueued } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 
 /*
@@ -255,16 +255,8 @@ describe("too much data", () => {
     await client.put(task());
     await cheaply(() => client.list({ limit: 1_000_000 }));
     await cheaply(() => client.runs.list("a", { limit: 1e9 }));
-    await cheaply(() =>
-      operatorOf(client)
-        .occurrences.upcoming({ limit: 1e9 })
-        .then(({ upcoming }) => upcoming),
-    );
-    await cheaply(() =>
-      operatorOf(client)
-        .occurrences.upcoming({ within: "1h", limit: 1e9 })
-        .then(({ upcoming }) => upcoming),
-    );
+    await cheaply(() => operatorOf(client).occurrences.upcoming({ limit: 1e9 }));
+    await cheaply(() => operatorOf(client).occurrences.upcoming({ within: "1h", limit: 1e9 }));
     await cheaply(() => client.pause("a", { note: "x".repeat(1_000_000) }));
     await cheaply(() =>
       operatorOf(client).calendars.put({ name: "c", entries: many(5_000).map(() => "2026-12-25") }),
@@ -283,16 +275,9 @@ describe("too much data", () => {
       },
     });
     const client = stand.client();
-    const worker = new Worker({
-      connection: stand.redis.url,
-      namespace: stand.namespace,
-      types: [type],
-      logger: SILENT,
-    });
-    stand.later(() => worker.stop());
+    const worker = stand.worker([type]);
     await client.put(type, { id: "a", schedule: { every: "1h" }, payload: {} });
-    const triggered = await client.trigger("a");
-    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    const triggered = enqueued(await client.trigger("a"));
     await worker.start();
     await eventually(async () => (await client.runs.get(triggered.run)).state === "final", PATIENCE);
     const { result, output } = await client.runs.get(triggered.run);

@@ -5,7 +5,7 @@ import { storeOf } from "@carillon/sdk/internal";
 import { eventually, type TestKit } from "@carillon/testing";
 import { Worker as BullWorker } from "bullmq";
 import { describe, expect, test } from "vitest";
-import { SILENT } from "../helpers.js";
+import { enqueued, SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -194,8 +194,7 @@ describe("A4 a run that came between a decision and its commit", () => {
     const queue = stand.queue("bells");
     const { client, clock, tick } = await beforeCommit(async () => (await queue.getJob(id))?.retry("failed"));
     await client.put({ ...bell, schedule: { every: "1m" } });
-    const triggered = await client.trigger("t");
-    const id = triggered.outcome === "enqueued" ? triggered.run : "";
+    const id = enqueued(await client.trigger("t")).run;
     const { connection, prefix = "" } = queue.opts;
     const worker = new BullWorker("bells", () => Promise.reject(new Error("no")), { connection, prefix });
     stand.later(() => worker.close());

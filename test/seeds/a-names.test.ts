@@ -2,6 +2,7 @@ import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { Client, defineTask, type JobData, nameOf, type PutResult, textOfName } from "@carillon/sdk";
 import { describe, expect, test } from "vitest";
 import { explained } from "../../packages/ops/test/in-words.js";
+import { enqueued } from "../helpers.js";
 import { anything, Stand } from "./harness.js";
 
 type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
@@ -19,8 +20,7 @@ describe("A10 owners are isolated from each other", () => {
     await acme.put({ ...bell, payload: { whose: "acme" } });
     await beta.put({ ...bell, payload: { whose: "beta" } });
     await beta.put({ ...bell, id: "only", payload: { whose: "beta" } });
-    const triggered = await beta.trigger("only");
-    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    const triggered = enqueued(await beta.trigger("only"));
     return { all, acme, beta, run: triggered.run };
   }
 
@@ -119,11 +119,7 @@ describe("A10 owners are isolated from each other", () => {
     expect(total).toBe(3);
     const missing = { code: "BACKFILL_NOT_FOUND" };
     await expect(operatorOf(acme).backfills.get({ id: id as string })).rejects.toMatchObject(missing);
-    await expect(
-      operatorOf(acme)
-        .backfills.cancel({ id: id as string })
-        .then(({ changed }) => changed),
-    ).rejects.toMatchObject(missing);
+    await expect(operatorOf(acme).backfills.cancel({ id: id as string })).rejects.toMatchObject(missing);
     await expect(operatorOf(acme).queues.delete({ queue: "bells" })).rejects.toMatchObject({
       code: "FORBIDDEN",
       field: "owner",
@@ -201,11 +197,8 @@ describe("A11 one task per owner and id, put atomically", () => {
     expect(outcomes).toEqual(["created", ...Array.from({ length: 9 }, () => "unchanged")]);
     expect(new Set(puts.map(({ nextExecution }) => nextExecution)).size).toBe(1);
     expect(await clients[0]?.count()).toBe(1);
-    expect(
-      await operatorOf(clients[0] as Client)
-        .occurrences.upcoming()
-        .then(({ upcoming }) => upcoming),
-    ).toHaveLength(1);
+    const { upcoming } = await operatorOf(clients[0] as Client).occurrences.upcoming();
+    expect(upcoming).toHaveLength(1);
   });
 
   test("ten parallel puts of different definitions store one of them, whole, with one due time", async () => {

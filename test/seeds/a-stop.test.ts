@@ -1,6 +1,7 @@
 import { type Context, defineTask } from "@carillon/sdk";
 import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
+import { enqueued } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -129,8 +130,7 @@ describe("D18 an operator's cancel from another process ends a running job", () 
     const worker = stand.program("test/seeds/worker.mjs");
     await worker.says({ working: true });
     await client.put({ ...bell, id: "t", payload: { n: 1 }, retry: { attempts: 3 }, rerun: { delay: "1s" } });
-    const triggered = await client.trigger("t");
-    const run = triggered.outcome === "enqueued" ? triggered.run : "";
+    const run = enqueued(await client.trigger("t")).run;
     await worker.says({ begun: 1 });
 
     expect(await stand.carillon(["cancel", run])).toMatchObject({ code: 0 });

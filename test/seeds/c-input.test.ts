@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Client, httpRequest, type Run, type TypedTask, Worker } from "@carillon/sdk";
+import { type Client, httpRequest, type Run, type TypedTask } from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
-import { SILENT } from "../helpers.js";
 import { Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -49,13 +48,7 @@ describe("C9 a stored HTTP request is sent, and only to addresses that are allow
   ): Promise<Run> {
     client = stand.client();
     const http = httpRequest({ allow });
-    const worker = new Worker({
-      connection: stand.redis.url,
-      namespace: stand.namespace,
-      types: [http],
-      logger: SILENT,
-    });
-    stand.later(() => worker.stop());
+    const worker = stand.worker([http]);
     const settled = new Promise((resolve) => worker.once("settled", resolve));
     await worker.start();
     await client.put(http, { id: "call", schedule: { every: "1h" }, payload });

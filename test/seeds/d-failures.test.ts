@@ -1,24 +1,16 @@
 import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
-import { Client, type Context, defineTask, type Json, type Run, Worker } from "@carillon/sdk";
+import { Client, defineTask, type Run, Worker } from "@carillon/sdk";
 import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
 import { gate, SILENT } from "../helpers.js";
-import { anything, PATIENCE, Stand } from "./harness.js";
+import { anything, PATIENCE, Stand, task } from "./harness.js";
 
 const stand = Stand.use();
 let kit: TestKit;
 
 const NO = () => Promise.reject(new Error("no"));
-
-function task(handler: (context: Context) => unknown) {
-  return defineTask("work", {
-    queue: "bells",
-    payload: anything,
-    handler: async (_payload, context) => (await handler(context)) as Json,
-  });
-}
 
 /** Milliseconds from each start to the next. */
 async function gaps(id: string): Promise<number[]> {

@@ -1,21 +1,12 @@
 import { shardOf } from "@carillon/core/internal";
 import { operatorOf } from "@carillon/ops";
-import { type Context, defineTask } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { explained } from "../../packages/ops/test/in-words.js";
-import { anything, Stand } from "./harness.js";
+import { Stand, task } from "./harness.js";
 
 const stand = Stand.use();
 let kit: TestKit;
-
-function task(handler: (context: Context) => unknown = () => {}) {
-  return defineTask("work", {
-    queue: "bells",
-    payload: anything,
-    handler: async (_payload, context) => void (await handler(context)),
-  });
-}
 
 /** Start of each run, in order. */
 async function starts(id: string): Promise<number[]> {

@@ -2,26 +2,18 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Scheduler } from "@carillon/scheduler";
-import { type Context, defineTask, type Json, Worker } from "@carillon/sdk";
+import { defineTask, Worker } from "@carillon/sdk";
 import { alertWebhook, verifySignature } from "@carillon/sdk/http";
 import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
-import { SILENT } from "../helpers.js";
-import { anything, PATIENCE, Stand } from "./harness.js";
+import { enqueued, SILENT } from "../helpers.js";
+import { anything, PATIENCE, Stand, task } from "./harness.js";
 
 const stand = Stand.use();
 let kit: TestKit;
 
 const NO = () => Promise.reject(new Error("out of paper"));
-
-function task(handler: (context: Context) => unknown) {
-  return defineTask("work", {
-    queue: "bells",
-    payload: anything,
-    handler: async (_payload, context) => (await handler(context)) as Json,
-  });
-}
 
 interface Received {
   readonly headers: IncomingHttpHeaders;
@@ -62,13 +54,11 @@ describe("E7 a failing task is marked in lists, and an alert hook is called once
       });
     });
     let bad = true;
-    const worker = new Worker({
-      connection: stand.redis.url,
-      namespace: stand.namespace,
-      types: [task(() => (bad ? NO() : "fine")), alertWebhook({ signingKey: KEY, allow: [host] })],
-      logger: SILENT,
-    });
-    stand.later(() => Promise.all([worker.stop(), ...nodes.map((node) => node.stop())]));
+    const worker = stand.worker([
+      task(() => (bad ? NO() : "fine")),
+      alertWebhook({ signingKey: KEY, allow: [host] }),
+    ]);
+    stand.later(() => Promise.all(nodes.map((node) => node.stop())));
     await Promise.all([worker.start(), ...nodes.map((node) => node.start())]);
     const client = stand.client();
     await client.put({
@@ -83,8 +73,7 @@ describe("E7 a failing task is marked in lists, and an alert hook is called once
     });
 
     const ran = async () => {
-      const triggered = await client.trigger("t", { overlap: "allow" });
-      if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+      const triggered = enqueued(await client.trigger("t", { overlap: "allow" }));
       await eventually(async () => (await client.runs.get(triggered.run)).state === "final", PATIENCE);
       return triggered.run;
     };
@@ -174,8 +163,7 @@ describe("E7 a failing task is marked by HTTP and in Bull Board", () => {
     await client.put({ id: "bad", type: "work", queue: "bells", schedule: { every: "365d" } });
     await board.refresh();
     const run = async () => {
-      const triggered = await client.trigger("bad");
-      if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+      const triggered = enqueued(await client.trigger("bad"));
       await eventually(async () => (await client.runs.get(triggered.run)).state === "final", PATIENCE);
     };
     const listed = async () => {

@@ -1,17 +1,14 @@
-import { operatorOf } from "@carillon/ops";
 import { HTTP_OPERATIONS, perform, redactorOf } from "@carillon/ops/internal";
 import { defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../helpers.js";
+import { eachKit } from "../each-kit.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
 
 describe("E23 support finds an item of any run by its data", () => {
-  let kit: TestKit;
   const invoice = defineTask("invoice", {
     queue: QUEUE,
     payload: z.object({ month: z.string(), customers: z.array(z.string()) }),
@@ -20,11 +17,9 @@ describe("E23 support finds an item of any run by its data", () => {
       if (customer === "Cust-3") throw new Error("no address");
     },
   });
-  eachKit({ types: [invoice], start: START }, (made) => {
-    kit = made;
-  });
+  const { kit, ops } = eachKit({ types: [invoice], start: START });
   const find = (text: string, more: { limit?: number; cursor?: string } = {}) =>
-    operatorOf(kit.client).runs.findItems({ id: "t", text, ...more });
+    ops.runs.findItems({ id: "t", text, ...more });
 
   async function twoMonths(): Promise<string[]> {
     const task = { id: "t", type: "invoice", queue: QUEUE, schedule: { every: "30d" } } as const;

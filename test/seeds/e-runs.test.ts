@@ -1,23 +1,15 @@
 import { hostname } from "node:os";
 import { operatorOf } from "@carillon/ops";
-import { type Context, defineTask, type Json } from "@carillon/sdk";
+import { type Context, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
 import { explained } from "../../packages/ops/test/in-words.js";
-import { anything, PATIENCE, Stand } from "./harness.js";
+import { anything, PATIENCE, Stand, task } from "./harness.js";
 
 const stand = Stand.use();
 let kit: TestKit;
-
-function task(handler: (context: Context) => unknown) {
-  return defineTask("work", {
-    queue: "bells",
-    payload: anything,
-    handler: async (_payload, context) => (await handler(context)) as Json,
-  });
-}
 
 const at = (time: string) => Date.parse(`2026-01-01T${time}Z`);
 

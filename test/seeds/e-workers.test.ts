@@ -1,6 +1,7 @@
 import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
+import { enqueued } from "../helpers.js";
 import { PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -13,8 +14,7 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
     const first = stand.program("test/seeds/worker.mjs", { HEARTBEAT: "100ms" });
     await first.says({ working: true });
     await client.put({ ...bell, id: "t" });
-    const triggered = await client.trigger("t");
-    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    const triggered = enqueued(await client.trigger("t"));
     await first.says({ begun: 1 });
     const second = stand.program("test/seeds/worker.mjs");
     await second.says({ working: true });

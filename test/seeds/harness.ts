@@ -1,4 +1,13 @@
-import { bullPrefix, Client } from "@carillon/sdk";
+import {
+  type AnyTaskType,
+  bullPrefix,
+  Client,
+  type Context,
+  defineTask,
+  type Json,
+  Worker,
+  type WorkerOptions,
+} from "@carillon/sdk";
 import {
   eventually,
   type FaultProxy,
@@ -16,13 +25,22 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
 import { carillon } from "../../apps/cli/test/helpers.js";
-import { ownRedis, sharedRedis } from "../helpers.js";
+import { enqueued, ownRedis, SILENT, sharedRedis } from "../helpers.js";
 import { PATIENCE, Program } from "../program.js";
 
 export { type Ended, type Line, PATIENCE, Program } from "../program.js";
 
 /** A schema for any payload. */
 export const anything = z.looseObject({});
+
+/** The type `work` of the queue `bells`. */
+export function task(handler: (context: Context) => unknown = () => {}) {
+  return defineTask("work", {
+    queue: "bells",
+    payload: anything,
+    handler: async (_payload, context) => (await handler(context)) as Json,
+  });
+}
 
 type ClientChoice = Omit<ConstructorParameters<typeof Client>[0], "connection">;
 
@@ -89,6 +107,20 @@ export class Stand {
     const client = new Client({ connection: this.redis.url, namespace: this.namespace, ...options });
     this.later(() => client.close());
     return client;
+  }
+
+  /** A worker in this process, to be started. */
+  worker(types: readonly AnyTaskType[], options: Partial<WorkerOptions> = {}): Worker {
+    const { redis, namespace } = this;
+    const worker = new Worker({ connection: redis.url, namespace, types, logger: SILENT, ...options });
+    this.later(() => worker.stop());
+    return worker;
+  }
+
+  /** Runs a task of a type now, which is in the queue `bells`; its run. */
+  async run(client: Client, type: string, id = "t"): Promise<string> {
+    await client.put({ id, type, queue: "bells", schedule: { every: "365d" } });
+    return enqueued(await client.trigger(id)).run;
   }
 
   /** The queue as BullMQ itself sees it. */

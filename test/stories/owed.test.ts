@@ -1,5 +1,5 @@
 import type { CatchUpPolicy, OverlapPolicy, Policies, TaskInput } from "@carillon/core";
-import { operatorOf } from "@carillon/ops";
+import { type Operator, operatorOf } from "@carillon/ops";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -12,8 +12,10 @@ const START = Date.parse("2026-01-01T00:00:00Z");
  */
 describe("past occurrences", () => {
   let kit: TestKit;
+  let ops: Operator;
   beforeEach(async () => {
     kit = await testKit({ queues: [QUEUE], worker: false });
+    ops = operatorOf(kit.client);
     await kit.bullWorker(QUEUE, async () => kit.sleep("5s"), { concurrency: 10 });
   });
   afterEach(async () => {
@@ -129,6 +131,7 @@ describe("past occurrences", () => {
   it("pending occurrences survive an edit and a pause, and are deleted with their task", async () => {
     await kit.close();
     kit = await testKit({ queues: [QUEUE], worker: false });
+    ops = operatorOf(kit.client);
     await kit.bullWorker(QUEUE, async () => kit.sleep("90s"));
     await put({ overlap: "queue-one" });
     await kit.advance("2m30s");
@@ -154,17 +157,14 @@ describe("past occurrences", () => {
       await kit.client.pause("t");
       await kit.advance("30m");
       const range = { from: START + 60_000, to: START + 300_000 };
-      expect(await operatorOf(kit.client).backfills.start({ id: "t", ...range, dryRun: true })).toEqual({
+      expect(await ops.backfills.start({ id: "t", ...range, dryRun: true })).toEqual({
         id: undefined,
         total: 5,
       });
       expect(await fired()).toEqual([]);
-      const { id } = await operatorOf(kit.client).backfills.start({ id: "t", ...range, ...options });
+      const { id } = await ops.backfills.start({ id: "t", ...range, ...options });
       await kit.advance("1m");
-      return {
-        status: await operatorOf(kit.client).backfills.get({ id: id as string }),
-        runs: await fired(),
-      };
+      return { status: await ops.backfills.get({ id: id as string }), runs: await fired() };
     }
 
     it("allow: all at once", async () => {
@@ -194,12 +194,12 @@ describe("past occurrences", () => {
       await kit.client.pause("t");
       await kit.advance("30m");
       const range = { from: START + 60_000, to: START + 1_800_000 };
-      const { id } = await operatorOf(kit.client).backfills.start({ id: "t", ...range, every: "10s" });
+      const { id } = await ops.backfills.start({ id: "t", ...range, every: "10s" });
       await kit.advance("25s");
-      expect((await operatorOf(kit.client).backfills.cancel({ id: id as string })).changed).toBe(true);
+      expect((await ops.backfills.cancel({ id: id as string })).changed).toBe(true);
       await kit.advance("5m");
       expect(await fired()).toHaveLength(3);
-      expect(await operatorOf(kit.client).backfills.get({ id: id as string })).toMatchObject({
+      expect(await ops.backfills.get({ id: id as string })).toMatchObject({
         state: "cancelled",
         enqueued: 3,
       });

@@ -1,4 +1,4 @@
-import { operatorOf } from "@carillon/ops";
+import { type Operator, operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
@@ -14,6 +14,7 @@ describe("a limit by owner", () => {
   let open: Record<string, number>;
   let most: Record<string, number>;
   let kit: TestKit;
+  let ops: Operator;
   let acme: Client;
   const ring = defineTask("ring", {
     queue: QUEUE,
@@ -31,9 +32,10 @@ describe("a limit by owner", () => {
     started.length = 0;
     [open, most] = [{}, {}];
     kit = await testKit({ types: [ring], queues: [QUEUE], nodes: 2 });
+    ops = operatorOf(kit.client);
     acme = new Client({ store: kit.store, owner: "acme" });
     await put("beta", "only");
-    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "acme", runs: 2 });
+    await ops.queues.limit({ queue: QUEUE, owner: "acme", runs: 2 });
   });
   afterEach(async () => {
     await kit.close();
@@ -101,7 +103,7 @@ describe("a limit by owner", () => {
   });
 
   it("does not count runs of a deleted task, nor final ones", async () => {
-    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
+    await ops.queues.pause({ queue: QUEUE });
     for (const id of ["t1", "t2", "t3"]) await put("acme", id);
     for (const id of ["t1", "t2"]) await acme.trigger(id);
     await expect(acme.trigger("t3")).rejects.toMatchObject({ code: "OWNER_LIMIT" });
@@ -117,7 +119,7 @@ describe("a limit by owner", () => {
   });
 
   it("applies to each owner without a limit of its own, until it is removed", async () => {
-    const { queues } = operatorOf(kit.client);
+    const { queues } = ops;
     expect(await queues.limit({ queue: QUEUE, owner: "*", runs: 1 })).toEqual({ changed: true });
     expect(await queues.limit({ queue: QUEUE, owner: "*", runs: 1 })).toEqual({ changed: false });
     expect(await queues.limits({ queue: QUEUE })).toEqual({ limits: { "*": 1, acme: 2 } });
@@ -130,14 +132,14 @@ describe("a limit by owner", () => {
   });
 
   it("gives an owner its own limit before the one of all, whichever is larger", async () => {
-    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "*", runs: 1 });
+    await ops.queues.limit({ queue: QUEUE, owner: "*", runs: 1 });
     for (const n of [1, 2, 3]) await put("acme", `t${n}`);
     await kit.advance("10m1s");
     expect(most).toEqual({ acme: 2, beta: 1 });
   });
 
   it("gives its places to scheduled tasks only: paused ones that wait are passed over", async () => {
-    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
+    await ops.queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
     const ids = Array.from({ length: 220 }, (_, n) => `t${n}`);
     const of = { type: "ring", queue: QUEUE, owner: "acme", schedule: { every: "1h" }, payload: {} };
     await kit.client.putMany(ids.map((id) => ({ id, ...of })));
@@ -157,7 +159,7 @@ describe("a limit by owner", () => {
   });
 
   it("passes a place on that the woken task does not use", async () => {
-    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
+    await ops.queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
     const at = (seconds: number) => ({ at: kit.now + seconds * 1_000 });
     const putAt = (id: string, seconds: number, tags: string[] = []) =>
       kit.client.put(ring, { id, owner: "acme", schedule: at(seconds), tags, payload: {} });
@@ -165,13 +167,13 @@ describe("a limit by owner", () => {
     for (const n of [1, 2, 3]) await putAt(`frozen${n}`, 60 + n, ["cold"]);
     await putAt("last", 70);
     await kit.advance("75s");
-    await operatorOf(kit.client).freezes.put({ tag: "cold" });
+    await ops.freezes.put({ tag: "cold" });
     await kit.advance("7s");
     expect(started).toEqual(["acme/first", "acme/last"]);
   });
 
   it("wakes the task with the oldest nominal time", async () => {
-    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
+    await ops.queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
     const times = { x: 60, c: 61, b: 62, a: 63 };
     for (const [id, seconds] of Object.entries(times)) {
       const schedule = { at: kit.now + seconds * 1_000 };
@@ -182,7 +184,7 @@ describe("a limit by owner", () => {
   });
 
   it("gives back the place of a run whose record is gone", async () => {
-    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
+    await ops.queues.pause({ queue: QUEUE });
     for (const id of ["t1", "t2", "t3"]) await put("acme", id);
     const runs = [];
     for (const id of ["t1", "t2"]) runs.push(((await acme.trigger(id)) as { run: string }).run);
@@ -193,7 +195,7 @@ describe("a limit by owner", () => {
   });
 
   it("leaves nothing when its queue is deleted", async () => {
-    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
+    await ops.queues.pause({ queue: QUEUE });
     for (const id of ["t1", "t2", "t3", "t4"]) await put("acme", id);
     await kit.advance("10m");
     const { link, keys } = internalsOf(kit.store);
@@ -204,13 +206,13 @@ describe("a limit by owner", () => {
       return all.map(({ length }) => length);
     };
     expect(await ofLimits()).toEqual([1, 1]);
-    await operatorOf(kit.client).queues.delete({ queue: QUEUE });
+    await ops.queues.delete({ queue: QUEUE });
     expect(await ofLimits()).toEqual([0, 0]);
-    expect((await operatorOf(kit.client).queues.limits({ queue: QUEUE })).limits).toEqual({});
+    expect((await ops.queues.limits({ queue: QUEUE })).limits).toEqual({});
   });
 
   it("is refused with invalid values", async () => {
-    const { queues } = operatorOf(kit.client);
+    const { queues } = ops;
     await expect(queues.limit({ queue: QUEUE, owner: "acme", runs: 0 })).rejects.toMatchObject({
       code: "INVALID_OPTION",
     });

@@ -1,4 +1,4 @@
-import { operatorOf } from "@carillon/ops";
+import { type Operator, operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { type TestKit, testKit } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -10,8 +10,10 @@ const ring = defineTask("ring", { queue: QUEUE, payload: z.object({}), handler: 
 
 describe("a quota", () => {
   let kit: TestKit;
+  let ops: Operator;
   beforeEach(async () => {
     kit = await testKit({ types: [ring], queues: [QUEUE], nodes: 2 });
+    ops = operatorOf(kit.client);
     return () => kit.close();
   });
 
@@ -20,13 +22,13 @@ describe("a quota", () => {
   const skipsOf = async (owner: string, id: string) => (await kit.client.runs.skips({ owner, id })).reverse();
 
   it("of tasks refuses one more, by owner or in all; stored tasks stay and can be changed", async () => {
-    await operatorOf(kit.client).quotas.set({ scope: "owner:*", tasks: 1 });
+    await ops.quotas.set({ scope: "owner:*", tasks: 1 });
     await put("acme", "a");
     await expect(put("acme", "b")).rejects.toMatchObject({ code: "QUOTA_TASKS", statusCode: 409 });
     await put("acme", "a", "5m");
     await put("beta", "a");
-    await operatorOf(kit.client).quotas.set({ scope: "owner:acme", tasks: 3 });
-    await operatorOf(kit.client).quotas.set({ scope: "all", tasks: 3 });
+    await ops.quotas.set({ scope: "owner:acme", tasks: 3 });
+    await ops.quotas.set({ scope: "all", tasks: 3 });
     const more = ["b", "c"].map((id) => ({
       id,
       owner: "acme",
@@ -41,15 +43,15 @@ describe("a quota", () => {
     });
     expect(await kit.client.count()).toBe(2);
     await expect(kit.client.enqueue(ring, {}, { owner: "gamma" })).resolves.toBeDefined();
-    await operatorOf(kit.client).quotas.set({ scope: "all", tasks: 3 });
-    const moved = operatorOf(kit.client).tasks.move({ owner: "acme", id: "a", to: "elsewhere" });
+    await ops.quotas.set({ scope: "all", tasks: 3 });
+    const moved = ops.tasks.move({ owner: "acme", id: "a", to: "elsewhere" });
     await expect(moved).resolves.toMatchObject({ changed: true });
     expect(await kit.client.count()).toBe(3);
   });
 
   it("of the interval refuses a shorter one, and thins out a stored schedule with each skip on record", async () => {
     await put("acme", "fast", "10s");
-    await operatorOf(kit.client).quotas.set({ scope: "all", interval: "1m" });
+    await ops.quotas.set({ scope: "all", interval: "1m" });
     await expect(put("acme", "other", "30s")).rejects.toMatchObject({
       code: "QUOTA_INTERVAL",
       field: "schedule",
@@ -73,16 +75,16 @@ describe("a quota", () => {
       ];
       expect(ways, new Date(time).toISOString()).toHaveLength(1);
     }
-    await operatorOf(kit.client).quotas.set({ scope: "all" });
+    await ops.quotas.set({ scope: "all" });
     await kit.advance("2m");
     expect((await kit.client.runs.list({ owner: "acme", id: "fast" })).length).toBeGreaterThan(10);
   });
 
   it("of waiting jobs skips occurrences and refuses triggers at the limit; other owners continue", async () => {
-    await operatorOf(kit.client).quotas.set({ scope: "owner:acme", waiting: 3 });
+    await ops.quotas.set({ scope: "owner:acme", waiting: 3 });
     await put("acme", "a", "1m");
     await put("beta", "b", "1m");
-    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
+    await ops.queues.pause({ queue: QUEUE });
     await kit.advance("10m");
     expect(await kit.client.runs.list({ owner: "acme", id: "a" })).toHaveLength(3);
     expect(await kit.client.runs.list({ owner: "beta", id: "b" })).toHaveLength(10);
@@ -92,16 +94,16 @@ describe("a quota", () => {
     const refused = kit.client.trigger({ owner: "acme", id: "a" });
     await expect(refused).rejects.toMatchObject({ code: "QUOTA_WAITING", statusCode: 429 });
     expect((await explained(kit.client, { owner: "acme", id: "a" }, kit.now)).summary).toContain("quota");
-    await operatorOf(kit.client).quotas.set({ scope: "all", waiting: 5 });
+    await ops.quotas.set({ scope: "all", waiting: 5 });
     await kit.advance("2m");
     expect(await kit.client.runs.list({ owner: "beta", id: "b" })).toHaveLength(10);
-    await operatorOf(kit.client).queues.resume({ queue: QUEUE });
+    await ops.queues.resume({ queue: QUEUE });
     await kit.advance("2m");
     expect((await kit.client.runs.list({ owner: "acme", id: "a" })).length).toBeGreaterThan(4);
   });
 
   it("of the interval counts a fixed delay too", async () => {
-    await operatorOf(kit.client).quotas.set({ scope: "all", interval: "10s" });
+    await ops.quotas.set({ scope: "all", interval: "10s" });
     const of = { id: "t", payload: {} };
     await expect(
       kit.client.put(ring, { ...of, schedule: { every: "1s", anchor: "finish" } }),
@@ -113,7 +115,8 @@ describe("a quota", () => {
     await kit.close();
     const slow = defineTask("slow", { queue: QUEUE, payload: z.object({}), handler: () => kit.sleep("20m") });
     kit = await testKit({ types: [slow], queues: [QUEUE], concurrency: 2 });
-    await operatorOf(kit.client).quotas.set({ scope: "owner:acme", waiting: 2 });
+    ops = operatorOf(kit.client);
+    await ops.quotas.set({ scope: "owner:acme", waiting: 2 });
     const schedule = { every: "1m" };
     await kit.client.put(slow, { id: "t", owner: "acme", schedule, payload: {}, overlap: "allow" });
     // Two are held and one waits; then two wait, and the quota is used up.
@@ -127,18 +130,16 @@ describe("a quota", () => {
     await expect(operatorOf(acme).quotas.set({ scope: "all", tasks: 1 })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
-    const { quotas } = operatorOf(kit.client);
+    const { quotas } = ops;
     await expect(quotas.set({ scope: "everyone" as never })).rejects.toMatchObject({ field: "scope" });
     await expect(quotas.set({ scope: "all", tasks: -1 })).rejects.toMatchObject({ field: "tasks" });
     await expect(quotas.set({ scope: "all", interval: "soon" })).rejects.toMatchObject({ field: "interval" });
     expect(await quotas.set({ scope: "all", tasks: 1, interval: "1s" })).toEqual({ changed: true });
     expect(await quotas.set({ scope: "all", tasks: 1, interval: 1_000 })).toEqual({ changed: false });
     expect(await quotas.list()).toEqual({ quotas: [{ scope: "all", tasks: 1, interval: 1_000 }] });
-    expect((await operatorOf(kit.client).freezes.list()).freezes).toEqual([]);
+    expect((await ops.freezes.list()).freezes).toEqual([]);
     expect(await quotas.set({ scope: "all" })).toEqual({ changed: true });
     expect(await quotas.list()).toEqual({ quotas: [] });
-    expect(await operatorOf(kit.client).changes.list()).toMatchObject({
-      changes: [{ kind: "quota" }, { kind: "quota" }],
-    });
+    expect(await ops.changes.list()).toMatchObject({ changes: [{ kind: "quota" }, { kind: "quota" }] });
   });
 });

@@ -1,23 +1,29 @@
 import { TaskSchedule } from "@carillon/core/internal";
-import { vi } from "vitest";
 
-/** From now on each step of a schedule takes `pace` ms, and nothing else takes time; until `vi.restoreAllMocks`. */
-export class SlowSchedules {
+/** While in scope, each step of a schedule takes `pace` ms, and nothing else takes time. Spies would keep each of very many calls. */
+export class SlowSchedules implements Disposable {
+  readonly #former = { next: TaskSchedule.prototype.next, latest: TaskSchedule.prototype.latest };
+  readonly #now = performance.now;
   /** Milliseconds that steps have taken so far. */
   worked = 0;
 
   constructor(pace = 1) {
-    vi.spyOn(performance, "now").mockImplementation(() => this.worked);
     const step = () => {
       this.worked += pace;
     };
-    for (const name of ["next", "latest"] as const) {
-      const does = TaskSchedule.prototype[name];
-      vi.spyOn(TaskSchedule.prototype, name).mockImplementation(function (this: TaskSchedule, at) {
+    const slowly = (does: TaskSchedule["next"]) =>
+      function (this: TaskSchedule, at: number) {
         step();
         return does.call(this, at);
-      });
-    }
+      };
+    const { next, latest } = this.#former;
+    Object.assign(TaskSchedule.prototype, { next: slowly(next), latest: slowly(latest) });
+    performance.now = () => this.worked;
+  }
+
+  [Symbol.dispose](): void {
+    Object.assign(TaskSchedule.prototype, this.#former);
+    performance.now = this.#now;
   }
 
   /** The longest time that other work had to wait for the event loop, in ms. */

@@ -3,7 +3,7 @@ import { shardOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { TOGETHER } from "../src/part.js";
@@ -13,14 +13,10 @@ const AT = START + 10_000;
 
 describe("a claim that is decided ahead of its time", () => {
   const redis = sharedRedis();
-  let bench: Bench;
+  const bench = Bench.use(() => redis.url);
   let node: Claims;
   beforeEach(async () => {
-    bench = await Bench.open(redis.url);
     node = claimsOn(bench, () => 0);
-  });
-  afterEach(async () => {
-    await bench.close();
   });
 
   /** Advances the virtual clock, and lets the node observe it. */
@@ -130,9 +126,7 @@ describe("a claim that is decided ahead of its time", () => {
     const late = () => node.prepare(QUEUE, 400);
     const end = async () => {
       const [run = ""] = await bench.store.runs.open(bench.name("t"));
-      const started = await bench.begin("t", run);
-      const fence = started.word === "OK" ? started.fence : 0;
-      await bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome: "succeeded" });
+      await bench.work("t", run);
       await bench.workAll();
     };
     const waiting = async () => (await bench.stored("t"))?.pending.map(({ nominal }) => nominal);
@@ -221,7 +215,10 @@ describe("a claim that is decided ahead of its time", () => {
     ["claims late, but without a break, loses no time", 2_000, false],
     ["claims nothing for longer than 5 s loses times", 6_000, true],
   ])("of a node that %s", async (_, step, loses) => {
-    for (const id of idsOf(80)) await bench.put({ id, overlap: "allow", schedule: { every: "1s" } });
+    await bench.putAll(
+      QUEUE,
+      idsOf(80).map((id) => ({ id, overlap: "allow", schedule: { every: "1s" } })),
+    );
     const decided = [];
     for (let at = START; at < START + 24_000; at += step) {
       await to(at);
@@ -234,7 +231,10 @@ describe("a claim that is decided ahead of its time", () => {
   });
 
   it("takes no longer than a turn, and keeps its progress for the next one", async () => {
-    for (const id of idsOf(60)) await bench.put({ id });
+    await bench.putAll(
+      QUEUE,
+      idsOf(60).map((id) => ({ id })),
+    );
     await prepare();
     await to(AT);
     const count = reads();
@@ -288,7 +288,10 @@ describe("a claim that is decided ahead of its time", () => {
 
   it("goes on to commit while it waits for a read", async () => {
     const ids = idsOf(300).sort();
-    for (const id of ids) await bench.put({ id });
+    await bench.putAll(
+      QUEUE,
+      ids.map((id) => ({ id })),
+    );
     await prepare();
     await bench.put({ id: ids[0] as string, payload: { n: 2 } });
     await to(AT);
@@ -313,7 +316,10 @@ describe("a claim that is decided ahead of its time", () => {
 
   it("takes no more memory than its limit, whatever the payloads", async () => {
     const text = "x".repeat(100_000);
-    for (const id of idsOf(300)) await bench.put({ id, payload: { text } });
+    await bench.putAll(
+      QUEUE,
+      idsOf(300).map((id) => ({ id, payload: { text } })),
+    );
     const count = reads();
     await prepare();
     // A read of 40 tasks and one of 160: 20 million characters. All tasks would need three reads.
@@ -325,7 +331,10 @@ describe("a claim that is decided ahead of its time", () => {
   it("a changed task keeps its place by priority", async () => {
     const [edited, ...others] = idsOf(60) as [string, ...string[]];
     await bench.put({ id: edited, priority: 1 });
-    for (const id of others) await bench.put({ id, priority: 2 });
+    await bench.putAll(
+      QUEUE,
+      others.map((id) => ({ id, priority: 2 })),
+    );
     await prepare();
     await bench.put({ id: edited, priority: 1, payload: { n: 2 } });
     await to(AT);

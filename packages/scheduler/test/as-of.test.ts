@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { type Claims, claimsOn } from "./claiming.js";
@@ -8,16 +8,14 @@ const AT = START + 30_000;
 
 describe("a node whose estimate of Redis' clock is ahead", () => {
   const redis = sharedRedis();
-  let bench: Bench;
+  const bench = Bench.use(() => redis.url);
   let node: Claims;
   /** Error of the node's clock, in ms. */
   let lead = 0;
   beforeEach(async () => {
     lead = 0;
-    bench = await Bench.open(redis.url);
     node = claimsOn(bench, () => bench.clock.now - START + lead);
   });
-  afterEach(() => bench.close());
 
   const freeze = (more: object) =>
     bench.store.freezes.put({
@@ -31,9 +29,7 @@ describe("a node whose estimate of Redis' clock is ahead", () => {
     await bench.clock.set(START + 25_000);
     await claim();
     const [run = ""] = await bench.store.runs.open(bench.name("t"));
-    const started = await bench.begin("t", run);
-    const fence = started.word === "OK" ? started.fence : 0;
-    await bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome: "failed" });
+    await bench.work("t", run, { outcome: "failed" });
     await bench.workAll();
   }
 

@@ -3,7 +3,7 @@ import { FORMAT_VERSION } from "@carillon/core/internal";
 import type { Backfill, DueBackfill } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { checked } from "../src/options.js";
@@ -13,17 +13,13 @@ const MINUTE = 60_000;
 
 describe("the backfiller", () => {
   const redis = sharedRedis();
-  let bench: Bench;
+  const bench = Bench.use(() => redis.url);
   let backfiller: Backfiller;
   let logged: object[];
   beforeEach(async () => {
-    bench = await Bench.open(redis.url);
     logged = [];
     const logger = { ...SILENT, error: (details: object) => void logged.push(details) };
     backfiller = new Backfiller(bench.store, checked({ store: bench.store, nodeId: "n1", logger }));
-  });
-  afterEach(async () => {
-    await bench.close();
   });
 
   const put = (id: string, rest: Parameters<Bench["put"]>[0] | object = {}) =>
@@ -54,16 +50,13 @@ describe("the backfiller", () => {
   it("under cancel-running cancels the open run, and continues when it has ended", async () => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);
-    const manual = await bench.trigger("t", "m");
-    if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
-    const started = await bench.begin("t", manual.run);
-    if (started.word !== "OK") throw new Error(started.word);
+    const run = await bench.run("t");
+    const { fence } = await bench.begun("t", run);
     await backfill("b", "t", { overlap: "cancel-running" });
     await work();
     expect(await stateOf("b")).toMatchObject({ state: "running", at: START, enqueued: 0, skipped: 0 });
-    expect(await bench.store.runs.get(QUEUE, manual.run)).toMatchObject({ cancel: { by: "n1" } });
-    const end = { fence: started.fence, made: 0, outcome: "cancelled" } as const;
-    await bench.store.runs.settle(bench.name("t"), manual.run, end);
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ cancel: { by: "n1" } });
+    await bench.settle("t", run, fence, { outcome: "cancelled" });
     await bench.workAll();
     await bench.clock.advance(1_000);
     await work();

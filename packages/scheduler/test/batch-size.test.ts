@@ -24,7 +24,10 @@ describe("the size of a batch", () => {
       return { ...(await commit.apply(claims, all)), took };
     };
     node = claimsOn(bench);
-    for (const id of idsOf(300)) await bench.put({ id });
+    await bench.putAll(
+      QUEUE,
+      idsOf(300).map((id) => ({ id })),
+    );
     await bench.clock.set(START + 10_000);
   });
   afterEach(async () => {
@@ -51,7 +54,10 @@ describe("the size of a batch", () => {
   it("does not depend on how long the answers take, which other clients delay", async () => {
     await bench.close();
     bench = await Bench.open(redis.url);
-    for (const id of idsOf(300)) await bench.put({ id });
+    await bench.putAll(
+      QUEUE,
+      idsOf(300).map((id) => ({ id })),
+    );
     await bench.clock.set(START + 10_000);
     let elapsed = 0;
     const { claims } = bench.store;

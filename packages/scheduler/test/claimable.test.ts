@@ -1,16 +1,14 @@
 import { type Decided, Scheduler } from "@carillon/scheduler";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 
 const redis = sharedRedis();
-let bench: Bench;
+const bench = Bench.use(() => redis.url);
 let node: Scheduler;
 beforeEach(async () => {
-  bench = await Bench.open(redis.url);
   node = new Scheduler({ store: bench.store, logger: SILENT });
 });
-afterEach(() => bench.close());
 
 /**
  * Enqueues that a node reports at this second, each with its due time, the time from which it could be claimed, and the

@@ -19,15 +19,14 @@ const daily = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
 
 describe("replanning", () => {
   const redis = sharedRedis();
+  const queues = [QUEUE, "other"];
   /** A client process, which puts tasks and calendars. */
-  let bench: Bench;
+  const bench = Bench.use(() => redis.url, { queues });
   /** The node process, which knows only what it has read itself. */
   let node: Bench;
   let said: [level: string, message: string, details: object][];
   let logger: Logger;
   beforeEach(async () => {
-    const queues = [QUEUE, "other"];
-    bench = await Bench.open(redis.url, { queues });
     node = await Bench.open(redis.url, { queues, namespace: bench.store.namespace });
     said = [];
     const hear = (level: string) => (details: object, message: string) =>
@@ -37,7 +36,6 @@ describe("replanning", () => {
   afterEach(async () => {
     vi.restoreAllMocks();
     await node.close();
-    await bench.close();
   });
 
   const put = (input: Partial<TaskInput> = {}) => bench.put({ id: "t", schedule: daily, ...input });

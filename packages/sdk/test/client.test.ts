@@ -1,4 +1,4 @@
-import { operatorOf } from "@carillon/ops";
+import { type Operator, operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -18,15 +18,15 @@ const NO_NODE = warning("NO_NODE");
 const NO_WORKER = warning("NO_WORKER");
 
 onEveryEngine("the client", (connection) => {
-  let bench: Bench;
+  const bench = Bench.use(connection, { queues: [QUEUE, "other", "carillon-alerts"] });
   let client: Client;
+  let ops: Operator;
   beforeEach(async () => {
-    bench = await Bench.open(connection(), { queues: [QUEUE, "other", "carillon-alerts"] });
     client = new Client({ store: bench.store });
+    ops = operatorOf(client);
   });
   afterEach(async () => {
     await client.close();
-    await bench.close();
   });
 
   const noop = (id: string, rest: object = {}) => ({
@@ -152,7 +152,7 @@ onEveryEngine("the client", (connection) => {
   );
 
   it("warns of a rerun that comes from the defaults of the namespace", async () => {
-    await operatorOf(client).defaults.set({ scope: "all", policies: { rerun: { delay: "1m" } } });
+    await ops.defaults.set({ scope: "all", policies: { rerun: { delay: "1m" } } });
     const warned = [expect.objectContaining({ code: "NEVER_RERUNS" }), NO_NODE, NO_WORKER];
     expect((await client.put(noop("t"))).warnings).toEqual(warned);
     expect((await client.validate(noop("t"))).warnings).toEqual(warned);
@@ -217,7 +217,7 @@ onEveryEngine("the client", (connection) => {
     expect(await ids({ deliveries: true })).toEqual(["t", "alert-1"]);
     expect(await ids({ queue: "carillon-alerts" })).toEqual(["alert-1"]);
     // Deliveries belong to the owner and are deleted with the owner's tasks.
-    expect(await operatorOf(client).tasks.deleteMany({ owner: "acme" })).toMatchObject({ count: 2 });
+    expect(await ops.tasks.deleteMany({ owner: "acme" })).toMatchObject({ count: 2 });
   });
 
   it("puts a typed task: the type names queue and handler, its schema checks the payload", async () => {
@@ -265,25 +265,17 @@ onEveryEngine("the client", (connection) => {
     const { run } = (await client.trigger("r", { overlap: undefined })) as { run: string };
     expect(await client.runs.list("r", { limit: number, offset: number })).toHaveLength(1);
     expect(await client.runs.cancel(run, { by: text })).toBe(true);
+    expect((await ops.occurrences.upcoming({ queue: text, limit: number })).upcoming).toHaveLength(1);
     expect(
-      (await operatorOf(client).occurrences.upcoming({ queue: text, limit: number })).upcoming,
-    ).toHaveLength(1);
-    expect(
-      (await operatorOf(client).occurrences.upcoming({ within: "2h", queue: text, limit: number })).upcoming,
+      (await ops.occurrences.upcoming({ within: "2h", queue: text, limit: number })).upcoming,
     ).not.toHaveLength(0);
     expect(
-      await operatorOf(client).tasks.pauseMany({ queue: name.queue, tag: text, note: text }, { by: text }),
-    ).toMatchObject({
+      await ops.tasks.pauseMany({ queue: name.queue, tag: text, note: text }, { by: text }),
+    ).toMatchObject({ count: 1 });
+    expect(await ops.tasks.resumeMany({ queue: name.queue, missed: undefined }, { by: text })).toMatchObject({
       count: 1,
     });
-    expect(
-      await operatorOf(client).tasks.resumeMany({ queue: name.queue, missed: undefined }, { by: text }),
-    ).toMatchObject({
-      count: 1,
-    });
-    expect(
-      await operatorOf(client).calendars.put({ name: "days", entries: ["2026-12-25"] }, { by: text }),
-    ).toMatchObject({
+    expect(await ops.calendars.put({ name: "days", entries: ["2026-12-25"] }, { by: text })).toMatchObject({
       outcome: "created",
     });
   });
@@ -380,7 +372,7 @@ onEveryEngine("the client", (connection) => {
       field: "[1].payload.f",
     });
     expect(await bench.dump()).toEqual(before);
-    await operatorOf(client).types.allow({ types: ["noop"] });
+    await ops.types.allow({ types: ["noop"] });
     const other = noop("other", { queue: "other", type: "report", payload: { tenant: "a" } });
     await expect(client.putMany([noop("new"), other])).rejects.toMatchObject({
       code: "UNKNOWN_TASK_TYPE",
@@ -409,21 +401,12 @@ onEveryEngine("the client", (connection) => {
     expect(await ids({ overdue: true })).toEqual([]);
     await bench.clock.advance(12_000);
     expect(await ids({ overdue: true, sort: "next" })).toEqual(["b", "a"]);
-    const { ticks } = await operatorOf(client).occurrences.ticks({
-      id: "a",
-      from: START,
-      to: START + 20_000,
-    });
+    const { ticks } = await ops.occurrences.ticks({ id: "a", from: START, to: START + 20_000 });
     expect(ticks).toMatchObject([
       { nominal: START + 10_000, state: "due" },
       { nominal: START + 20_000, state: "planned" },
     ]);
-    expect(await operatorOf(client).tasks.counts()).toMatchObject({
-      all: 3,
-      states: { paused: 1 },
-      overdue: 2,
-      failing: 0,
-    });
+    expect(await ops.tasks.counts()).toMatchObject({ all: 3, states: { paused: 1 }, overdue: 2, failing: 0 });
     const bound = new Client({ store: bench.store, owner: "acme" });
     expect(await operatorOf(bound).tasks.counts()).toMatchObject({ all: 1, overdue: 1, neverRan: 1 });
     await expect(operatorOf(bound).tasks.counts({ owner: "system" })).rejects.toMatchObject({
@@ -474,7 +457,7 @@ onEveryEngine("the client", (connection) => {
     });
     expect((await bench.jobs()).map(({ data }) => data.payload)).toEqual([{ tenant: "globex" }]);
     expect(await client.get("t")).toMatchObject({ payload: { tenant: "acme" } });
-    const none = operatorOf(client).tasks.triggerMany({ queue: QUEUE, ...({ payload: {} } as object) });
+    const none = ops.tasks.triggerMany({ queue: QUEUE, ...({ payload: {} } as object) });
     await expect(none).rejects.toMatchObject({ code: "INVALID_OPTION", field: "payload" });
   });
 
@@ -700,7 +683,7 @@ onEveryEngine("the client", (connection) => {
           field: "at",
         });
         await client.put(noop("t"));
-        const range = operatorOf(client).backfills.start({ id: "t", from: at, to: START });
+        const range = ops.backfills.start({ id: "t", from: at, to: START });
         await expect(range).rejects.toMatchObject({ code: "INVALID_OPTION", field: "from" });
       },
     );
@@ -822,7 +805,7 @@ onEveryEngine("the client", (connection) => {
     // A node whose heartbeat is later than the server's clock, which went back.
     await bench.store.registry.beat({ ...node, id: "out of time", beat: now + 60_000 });
     await bench.store.registry.beat({ ...node, id: "silent", beat: now - 8_000, every: 5_000 });
-    const seen = (await operatorOf(client).nodes.list()).nodes.map((one) => [
+    const seen = (await ops.nodes.list()).nodes.map((one) => [
       one.id,
       one.alive,
       one.state,

@@ -1,19 +1,17 @@
 import { parseTask } from "@carillon/core";
 import { Client } from "@carillon/sdk";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 
 const HOUR = 3_600_000;
 
 const redis = sharedRedis();
-let bench: Bench;
+const bench = Bench.use(() => redis.url);
 let client: Client;
-beforeEach(async () => {
-  bench = await Bench.open(redis.url);
+beforeEach(() => {
   client = new Client({ store: bench.store });
 });
-afterEach(async () => bench.close());
 
 const hourly = (more: object = {}) => ({
   ...{ id: "t", type: "noop", queue: QUEUE, schedule: { every: "1h" }, payload: {} },

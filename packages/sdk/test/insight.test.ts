@@ -1,15 +1,12 @@
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import { type TestKit, testKit } from "@carillon/testing";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { eachBells, MINUTE, putBell, QUEUE, START } from "../../../test/bells.js";
+import { enqueued } from "../../../test/helpers.js";
 
 describe("what runs tell", () => {
-  let kit: TestKit;
-  eachBells((made) => {
-    kit = made;
-  });
+  const { kit, ops, renew } = eachBells();
 
   const put = (id: string, type: string, rest: Partial<TaskInput>) => putBell(kit, id, type, rest);
 
@@ -17,28 +14,24 @@ describe("what runs tell", () => {
     await put("t", "fine", {});
     const shown = async () => {
       const [run] = await kit.client.runs.list("t", { limit: 1 });
-      const { tasks } = await operatorOf(kit.client).runs.statsMany();
+      const { tasks } = await ops.runs.statsMany();
       const stats = [await kit.client.runs.stats("t"), ...tasks];
       return [run, ...stats.map(({ lastLateMs: lateMs, lastWaitMs: waitMs }) => ({ lateMs, waitMs }))];
     };
     expect(await shown()).toEqual([undefined, ...Array(2).fill({ lateMs: undefined, waitMs: undefined })]);
     await kit.client.pause("t");
     await kit.advance("65m");
-    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
+    await ops.queues.pause({ queue: QUEUE });
     await kit.client.resume("t", { missed: "catch-up" });
     await kit.advance("2m");
     expect((await kit.client.runs.list("t"))[0]).not.toHaveProperty("waitMs");
-    await operatorOf(kit.client).queues.resume({ queue: QUEUE });
+    await ops.queues.resume({ queue: QUEUE });
     await kit.advance("1m");
     const expected = { lateMs: 5 * MINUTE, waitMs: 2 * MINUTE };
     expect(await shown()).toMatchObject(Array(3).fill(expected));
-    const backfill = await operatorOf(kit.client).backfills.start({
-      id: "t",
-      from: START + 1,
-      to: START + 60 * MINUTE,
-    });
+    const backfill = await ops.backfills.start({ id: "t", from: START + 1, to: START + 60 * MINUTE });
     await kit.advance("1m");
-    expect(await operatorOf(kit.client).backfills.get({ id: backfill.id! })).toMatchObject({ enqueued: 1 });
+    expect(await ops.backfills.get({ id: backfill.id! })).toMatchObject({ enqueued: 1 });
     const [again] = await kit.client.runs.list("t", { limit: 1 });
     expect(again).toMatchObject({ trigger: "backfill" });
     expect(again).not.toHaveProperty("lateMs");
@@ -69,7 +62,7 @@ describe("what runs tell", () => {
     expect(await ids({ sort: "took", owner: "acme" })).toBe("ab");
     expect(await ids({ sort: "took", took: "20s" })).toBe("ac");
     expect(await ids({ text: "OTHER/c" })).toBe("c");
-    expect((await operatorOf(kit.client).runs.journal({ owner: "other" })).runs).toHaveLength(1);
+    expect((await ops.runs.journal({ owner: "other" })).runs).toHaveLength(1);
     const refused = (filter: object) => runs.journal(filter).catch(({ field }) => field);
     expect(await refused({ sort: "size" })).toBe("sort");
     expect(await refused({ sort: "took", cursor: "x" })).toBe("cursor");
@@ -82,12 +75,10 @@ describe("what runs tell", () => {
   it("replays a run with its own payload, or with the task's", async () => {
     await put("t", "fine", { payload: { n: 1 } });
     const { client } = kit;
-    const { runs } = operatorOf(client);
+    const { runs } = ops;
     const payloads = async () => (await client.runs.list("t")).map(({ payload }) => payload);
-    const triggered = async (payload?: object) => {
-      const done = await client.trigger("t", { payload } as never);
-      return done.outcome === "enqueued" ? done.run : "";
-    };
+    const triggered = async (payload?: object) =>
+      enqueued(await client.trigger("t", { payload } as never)).run;
     const own = await triggered({ n: 2 });
     await kit.advance("1m");
     await runs.replay({ id: own }, { by: "ann" });
@@ -115,6 +106,11 @@ describe("what runs tell", () => {
       return ids.reverse();
     }
     const idsOf = (runs: readonly { task: { id: string } }[]) => runs.map(({ task }) => task.id);
+    /** All, read by pages. */
+    const paged = async (limit: number, cursor?: string): Promise<string[]> => {
+      const page = await kit.client.runs.journal({ limit, cursor });
+      return [...idsOf(page.runs), ...(page.cursor ? await paged(limit, page.cursor) : [])];
+    };
 
     it("continues at its position, even if the last run of a page is deleted", async () => {
       const ids = await ended(5);
@@ -124,8 +120,10 @@ describe("what runs tell", () => {
       expect([...idsOf(first.runs), ...idsOf(rest.runs)]).toEqual(ids);
     });
 
-    it("lists each run once while others come and go", async () => {
+    it("lists each of very many runs once: of one millisecond, and while others come and go", async () => {
       const ids = await ended(450);
+      await kit.client.put({ id: "other", type: "fine", queue: "another", schedule: { every: "1h" } });
+      expect(await paged(130)).toEqual(ids);
       const { journal } = internalsOf(kit.store).keys.queue(QUEUE);
       const redis = internalsOf(kit.store).link.client;
       const members = await redis.zrevrange(journal, 0, -1);
@@ -149,37 +147,14 @@ describe("what runs tell", () => {
     it("lists all queues together, newest first, on every page", async () => {
       const queues = ["zz", "aa", "mm"];
       const types = queues.map((queue) => defineTask(queue, { queue, handler: () => {} }));
-      await kit.close();
-      kit = await testKit({ types, start: START });
-      onTestFinished(() => kit.close());
+      await renew({ types });
       for (const [n, queue] of ["zz", "aa", "mm", "zz", "aa", "zz"].entries())
         await put(`t${n}`, queue, { queue, schedule: { at: START + (n + 1) * MINUTE } });
       // Ends in the same millisecond as t5 of another queue.
       await put("t6", "aa", { queue: "aa", schedule: { at: START + 6 * MINUTE } });
       await kit.advance("6m");
-      for (let limit = 1; limit <= 8; limit++) {
-        const seen: string[] = [];
-        let cursor: string | undefined;
-        do {
-          const page = await kit.client.runs.journal({ limit, cursor });
-          seen.push(...idsOf(page.runs));
-          cursor = page.cursor;
-        } while (cursor !== undefined);
-        expect({ limit, seen }).toEqual({ limit, seen: ["t6", "t5", "t4", "t3", "t2", "t1", "t0"] });
-      }
-    });
-
-    it("lists very many runs that ended in one millisecond", async () => {
-      const ids = await ended(450);
-      await kit.client.put({ id: "other", type: "fine", queue: "another", schedule: { every: "1h" } });
-      const seen: string[] = [];
-      let cursor: string | undefined;
-      do {
-        const page = await kit.client.runs.journal({ limit: 130, cursor });
-        seen.push(...idsOf(page.runs));
-        cursor = page.cursor;
-      } while (cursor !== undefined);
-      expect(seen).toEqual(ids);
+      for (let limit = 1; limit <= 8; limit++)
+        expect([limit, ...(await paged(limit))]).toEqual([limit, "t6", "t5", "t4", "t3", "t2", "t1", "t0"]);
     });
   });
 });

@@ -12,15 +12,13 @@ const count = defineTask("count", {
 });
 
 onEveryEngine("a put on a condition", (connection) => {
-  let bench: Bench;
+  const bench = Bench.use(connection);
   let client: Client;
   beforeEach(async () => {
-    bench = await Bench.open(connection(), { queues: [QUEUE] });
     client = new Client({ store: bench.store });
   });
   afterEach(async () => {
     await client.close();
-    await bench.close();
   });
 
   const task = (rest: object = {}) => ({

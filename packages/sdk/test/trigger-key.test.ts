@@ -4,26 +4,20 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE } from "../../store/test/bench.js";
 
-let serial = 0;
-
 onEveryEngine("a key of a trigger", (connection) => {
-  let bench: Bench;
+  const bench = Bench.use(connection);
+  /** A process of its own: with its own connection and locks. */
   let others: Bench;
   let client: Client;
   let other: Client;
   beforeEach(async () => {
-    serial += 1;
-    const namespace = `keys${serial}`;
-    // A store has its own connection and locks, as a process has.
-    bench = await Bench.open(connection(), { namespace });
-    others = await Bench.open(connection(), { namespace });
+    others = await Bench.open(connection(), { namespace: bench.store.namespace });
     client = new Client({ store: bench.store });
     other = new Client({ store: others.store });
   });
   afterEach(async () => {
     await Promise.all([client.close(), other.close()]);
     await others.close();
-    await bench.close();
   });
   const key = "deploy-42";
   const keys = async () => (await bench.jobs()).map(({ data }) => data.occurrence.key as string);

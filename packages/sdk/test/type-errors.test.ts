@@ -15,7 +15,9 @@ function compile(program: string): Promise<string> {
   folder = mkdtempSync(join(root, ".carillon", "types-"));
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
   writeFileSync(join(folder, "program.ts"), program);
-  const options = { extends: "../../tsconfig.test.json", include: ["program.ts"] };
+  // The types that users get.
+  const compilerOptions = { customConditions: [] };
+  const options = { extends: "../../tsconfig.test.json", compilerOptions, include: ["program.ts"] };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   return new Promise((resolve) => {

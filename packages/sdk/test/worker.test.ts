@@ -9,87 +9,39 @@ import {
   Worker,
   type WorkerOptions,
 } from "@carillon/sdk";
-import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually, freePort, startRedis } from "@carillon/testing";
-import { Worker as BullWorker, Queue } from "bullmq";
+import { Worker as BullWorker } from "bullmq";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { gate, SILENT, sharedRedis } from "../../../test/helpers.js";
+import { enqueued, gate } from "../../../test/helpers.js";
+import { Bench, next, nothing, QUEUE, typed } from "./worker/bench.js";
 
-const QUEUE = "bells";
-const nothing = z.object({}).loose();
-let serial = 0;
+const bench = Bench.use("w");
 
 describe("the worker", () => {
-  const redis = sharedRedis();
-  let admin: Redis;
-  let client: Client;
-  let namespace: string;
-  const workers: Worker[] = [];
-  beforeAll(async () => {
-    admin = new Redis(redis.url);
-  });
-  afterAll(async () => {
-    admin.disconnect();
-  });
-  beforeEach(() => {
-    serial += 1;
-    namespace = `w${serial}`;
-    client = new Client({ connection: redis.url, namespace });
-  });
-  afterEach(async () => {
-    for (const worker of workers.splice(0)) await worker.stop();
-    await client.close();
-  });
-
-  async function work(types: WorkerOptions["types"], options: Partial<WorkerOptions> = {}): Promise<Worker> {
-    const worker = new Worker({
-      connection: redis.url,
-      namespace,
-      types,
-      queues: [QUEUE],
-      logger: SILENT,
-      ...options,
-    });
-    workers.push(worker);
-    await worker.start();
-    return worker;
-  }
-  /** `events.once` would also listen to "error", and reject for a lost lock. */
-  function settled(worker: Worker): Promise<{ run: string; outcome: string; ms: number; error?: string }> {
-    return new Promise((resolve) => worker.once("settled", resolve));
-  }
-  function queue(): Queue {
-    return new Queue(QUEUE, { connection: { url: redis.url }, prefix: bullPrefix(namespace, QUEUE) });
-  }
-  /** A task that fires in an hour, to be triggered. */
-  const put = (id: string, type: string, payload: unknown = {}) =>
-    client.put({ id, type, queue: QUEUE, schedule: { every: "1h" }, payload, overlap: "allow" });
-  const runOf = async (id: string) => (await client.runs.list(id))[0];
-  const jobKey = (id: string) => `${bullPrefix(namespace, QUEUE)}:${QUEUE}:${id}`;
+  const runOf = async (id: string) => (await bench.client.runs.list(id))[0];
 
   it("gives a handler of a type without a payload undefined", async () => {
     const called = gate<unknown>();
     const ring = defineTask("ring", { queue: QUEUE, handler: (none) => called.resolve(none) });
-    await work([ring]);
-    await client.put(ring, { id: "b", schedule: { every: "1h" } });
-    await client.trigger("b");
+    await bench.work([ring]);
+    await bench.client.put(ring, { id: "b", schedule: { every: "1h" } });
+    await bench.client.trigger("b");
     expect(await called.promise).toBeUndefined();
-    await client.enqueue(ring, undefined);
+    await bench.client.enqueue(ring, undefined);
   });
 
   it("takes jobs although the given ioredis client ends its commands early", async () => {
-    const yours = new Redis(redis.port, { commandTimeout: 1, blockingTimeout: 1, lazyConnect: true });
+    const yours = new Redis(bench.redis.port, { commandTimeout: 1, blockingTimeout: 1, lazyConnect: true });
     const done = gate<void>();
     const ring = defineTask("ring", { queue: QUEUE, payload: nothing, handler: () => done.resolve() });
-    const worker = await work([ring], { connection: yours });
+    const worker = await bench.work([ring], { connection: yours });
     const errors: string[] = [];
     worker.on("error", ({ message }) => errors.push(message));
     // It waits for a job, in a blocking command.
-    await eventually(async () => expect(String(await admin.client("LIST"))).toMatch(/cmd=bzpopmin/));
-    await put("b", "ring");
-    await client.trigger("b");
+    await eventually(async () => expect(String(await bench.admin.client("LIST"))).toMatch(/cmd=bzpopmin/));
+    await bench.run("b", "ring");
     await done.promise;
     expect(errors).toEqual([]);
   });
@@ -106,12 +58,8 @@ describe("the worker", () => {
         return { greeted: payload.name };
       },
     });
-    const other = defineTask("other", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: () => called.reject(new Error("other")),
-    });
-    const worker = await work([other, greet], {
+    const other = typed(() => called.reject(new Error("other")), "other");
+    const worker = await bench.work([other, greet], {
       logger: {
         debug() {},
         info: (details, message) => lines.push([message, details]),
@@ -119,11 +67,10 @@ describe("the worker", () => {
         error: (details, message) => called.reject(new Error(`${message} ${JSON.stringify(details)}`)),
       },
     });
-    const end = settled(worker);
-    await client.put(greet, { id: "t", schedule: { every: "1h" }, payload: { name: "Ada" } });
+    const end = next(worker, "settled");
+    await bench.client.put(greet, { id: "t", schedule: { every: "1h" }, payload: { name: "Ada" } });
     const before = performance.now();
-    const triggered = await client.trigger("t");
-    if (triggered.outcome !== "enqueued") throw new Error("skipped");
+    const triggered = enqueued(await bench.client.trigger("t"));
     const [payload, context] = await called.promise;
     expect(payload).toEqual({ name: "Ada", times: 2 });
     expect(context).toMatchObject({ idempotencyKey: triggered.key, attempt: 1, fence: expect.any(Number) });
@@ -150,29 +97,24 @@ describe("the worker", () => {
       started: expect.any(Number),
       finished: expect.any(Number),
     });
-    const logs = queue();
+    const logs = bench.queue();
     await eventually(async () =>
       expect((await logs.getJobLogs(triggered.run)).logs).toEqual(['half way {"percent":50}']),
     );
-    await logs.close();
   });
 
   it("raises the fence from run to run, also after delete and put", async () => {
     const fences: number[] = [];
-    const count = defineTask("count", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: (_payload, { fence }) => void fences.push(fence),
-    });
-    const worker = await work([count], { concurrency: 1 });
+    const count = typed(({ fence }) => void fences.push(fence), "count");
+    const worker = await bench.work([count], { concurrency: 1 });
     for (let life = 0; life < 2; life++) {
-      await put("t", "count");
+      await bench.put("t", "count");
       for (let i = 0; i < 3; i++) {
-        const end = settled(worker);
-        await client.trigger("t");
+        const end = next(worker, "settled");
+        await bench.client.trigger("t");
         await end;
       }
-      await client.delete("t");
+      await bench.client.delete("t");
     }
     expect(fences).toHaveLength(6);
     expect(fences).toEqual([...new Set(fences)].sort((a, b) => a - b));
@@ -188,10 +130,10 @@ describe("the worker", () => {
       },
     });
     // Stored before the worker published its schema.
-    await put("t", "strict", { n: "five" });
-    const worker = await work([strict]);
-    const end = settled(worker);
-    await client.trigger("t");
+    await bench.put("t", "strict", { payload: { n: "five" } });
+    const worker = await bench.work([strict]);
+    const end = next(worker, "settled");
+    await bench.client.trigger("t");
     expect(await end).toMatchObject({ outcome: "failed", error: expect.stringContaining("payload.n") });
     expect(called).toBe(false);
     expect(await runOf("t")).toMatchObject({
@@ -201,42 +143,18 @@ describe("the worker", () => {
   });
 
   it("fails a run of an unknown type, with an error that names it and the known ones", async () => {
-    const known = defineTask("known", { queue: QUEUE, payload: nothing, handler: () => {} });
-    const worker = await work([known]);
-    const end = settled(worker);
-    await put("t", "unknown-kind");
-    await client.trigger("t");
+    const worker = await bench.work([typed(() => {}, "known")]);
+    const end = next(worker, "settled");
+    await bench.run("t", "unknown-kind");
     const { error } = await end;
     expect(error).toContain("unknown-kind");
     expect(error).toContain("known");
     expect(await runOf("t")).toMatchObject({ state: "final", outcome: "failed" });
   });
 
-  it("fails run and job if the handler throws", async () => {
-    const broken = defineTask("broken", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: () => {
-        throw new Error("no paper");
-      },
-    });
-    const worker = await work([broken]);
-    const end = settled(worker);
-    await put("t", "broken");
-    const triggered = await client.trigger("t");
-    expect(await end).toMatchObject({ outcome: "failed" });
-    expect(await runOf("t")).toMatchObject({
-      outcome: "failed",
-      error: expect.stringContaining("Error: no paper"),
-    });
-    const jobs = queue();
-    const run = triggered.outcome === "enqueued" ? triggered.run : "";
-    await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
-    await jobs.close();
-  });
-
   const cyclic: Record<string, unknown> = {};
   cyclic["self"] = cyclic;
+
   it.each<[string, (context: Context) => unknown]>([
     ["result", () => cyclic],
     ["function as a result", () => () => {}],
@@ -245,57 +163,20 @@ describe("the worker", () => {
     ["Map as a result", () => new Map([[1, 2]])],
     ["result of partial()", ({ partial }) => partial(cyclic as never)],
   ])("a %s that is not JSON is a failure, the same in event, run and job", async (_what, result) => {
-    const handler = (_payload: unknown, context: Context) => result(context) as never;
-    const odd = defineTask("odd", { queue: QUEUE, payload: nothing, handler });
-    const worker = await work([odd]);
-    const end = settled(worker);
-    await put("t", "odd");
-    const triggered = await client.trigger("t");
+    const worker = await bench.work([typed(result, "odd")]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "odd");
     expect(await end).toMatchObject({ outcome: "failed", error: expect.stringMatching(/result/) });
     expect(await runOf("t")).toMatchObject({ state: "final", outcome: "failed" });
-    const jobs = queue();
-    const run = triggered.outcome === "enqueued" ? triggered.run : "";
+    const jobs = bench.queue();
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
-    await jobs.close();
   });
 
   it("logs details that are not JSON", async () => {
-    const cyclic: Record<string, unknown> = {};
-    cyclic["self"] = cyclic;
-    const chatty = defineTask("chatty", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: (_payload, { log }) => log("look", cyclic),
-    });
-    const worker = await work([chatty]);
-    const end = settled(worker);
-    await put("t", "chatty");
-    await client.trigger("t");
+    const worker = await bench.work([typed(({ log }) => log("look", cyclic), "chatty")]);
+    const end = next(worker, "settled");
+    await bench.run("t", "chatty");
     expect(await end).toMatchObject({ outcome: "succeeded" });
-  });
-
-  it("skips the job of a deleted task", async () => {
-    const ran: string[] = [];
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: (_payload, { occurrence }) => void ran.push(occurrence.task),
-    });
-    await put("gone", "type");
-    await put("here", "type");
-    const triggered = await client.trigger("gone");
-    if (triggered.outcome !== "enqueued") throw new Error("skipped");
-    // Deletes the task just after a worker took its job: the task is deleted, the job stays.
-    const { keys } = internalsOf(storeOf(client));
-    await admin.del(keys.queue(QUEUE).task("system/gone"));
-    const worker = await work([type], { concurrency: 1 });
-    const end = settled(worker);
-    await client.trigger("here");
-    await end;
-    expect(ran).toEqual(["here"]);
-    const jobs = queue();
-    expect(await (await jobs.getJob(triggered.run))?.isCompleted()).toBe(true);
-    await jobs.close();
   });
 
   const own = { run: "t@1.a", key: "k", owner: "system", task: "t", queue: QUEUE };
@@ -311,14 +192,13 @@ describe("the worker", () => {
     const handler = () => {
       ran = true;
     };
-    await work([defineTask("type", { queue: QUEUE, payload: nothing, handler })]);
-    const jobs = queue();
+    await bench.work([typed(handler)]);
+    const jobs = bench.queue();
     await jobs.add("type", data, { jobId: own.run });
     await eventually(async () => {
       expect((await jobs.getJob(own.run))?.failedReason).toMatch(/not added by Carillon/);
     });
     expect(ran).toBe(false);
-    await jobs.close();
   });
 
   it("shares jobs with another worker, and runs each once", async () => {
@@ -328,181 +208,50 @@ describe("the worker", () => {
       payload: z.object({ n: z.number() }),
       handler: ({ n }) => void ran.push(`n${n}`),
     });
-    const pair = [await work([type]), await work([type])];
+    const pair = [await bench.work([type]), await bench.work([type])];
     const done = gate();
     for (const worker of pair) worker.on("settled", () => ran.length === 60 && done.resolve());
-    for (let n = 0; n < 60; n++) await client.enqueue(type, { n });
+    for (let n = 0; n < 60; n++) await bench.client.enqueue(type, { n });
     await done.promise;
     expect(ran.sort()).toEqual(Array.from({ length: 60 }, (_, n) => `n${n}`).sort());
-  });
-
-  it("waits for the running job when it stops, and takes no other", async () => {
-    const started = gate();
-    const finish = gate();
-    const ran: number[] = [];
-    const slow = defineTask("slow", {
-      queue: QUEUE,
-      payload: z.object({ n: z.number() }),
-      handler: async ({ n }) => {
-        ran.push(n);
-        started.resolve();
-        await finish.promise;
-      },
-    });
-    const worker = await work([slow], { concurrency: 1 });
-    const { task } = await client.enqueue(slow, { n: 1 });
-    await started.promise;
-    await client.enqueue(slow, { n: 2 });
-    let stopped = false;
-    const stopping = worker.stop().then(() => {
-      stopped = true;
-    });
-    // The run still waits after a round trip or two.
-    expect((await client.runs.list(task))[0]).toMatchObject({ state: "running" });
-    expect(stopped).toBe(false);
-    finish.resolve();
-    await stopping;
-    expect(ran).toEqual([1]);
-    expect((await client.runs.list(task))[0]).toMatchObject({ state: "final", outcome: "succeeded" });
-  });
-
-  it("aborts an attempt that lost its job, and ignores its result", async () => {
-    const first = gate<Context>();
-    const release = gate();
-    const fences: number[] = [];
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: async (_payload, context) => {
-        fences.push(context.fence);
-        if (context.attempt > 1) return { by: "the second" };
-        first.resolve(context);
-        await release.promise;
-        return { by: "the zombie" };
-      },
-    });
-    const zombie = await work([type], { lockDuration: 1_000, concurrency: 1 });
-    const zombieEnd = new Promise((resolve) => zombie.once("fenced", resolve));
-    await client.put({
-      id: "t",
-      type: "type",
-      queue: QUEUE,
-      schedule: { every: "1h" },
-      crash: { delay: "1ms" },
-    });
-    const triggered = await client.trigger("t");
-    if (triggered.outcome !== "enqueued") throw new Error("skipped");
-    const context = await first.promise;
-    const aborted = context.signal.aborted ? Promise.resolve() : once(context.signal, "abort");
-
-    // Simulates a worker whose process froze: its lock runs out, and another worker finds the job stalled and takes it.
-    // (Workers take turns to check for stalled jobs, every 30 s; this one checks at once.)
-    await admin.del(`${jobKey(triggered.run)}:lock`, jobKey("stalled-check"));
-    const finder = new BullWorker(QUEUE, null, {
-      connection: { url: redis.url },
-      prefix: bullPrefix(namespace, QUEUE),
-      stalledInterval: 50,
-    });
-    const stalled = new Promise((resolve) => finder.once("stalled", resolve));
-    // The first check marks the job, the second one moves it.
-    await finder.startStalledCheckTimer();
-    await aborted;
-    await stalled;
-    const second = await work([type]);
-    expect(await settled(second)).toMatchObject({ outcome: "succeeded" });
-    release.resolve();
-    await zombieEnd;
-    expect(await runOf("t")).toMatchObject({
-      state: "final",
-      outcome: "succeeded",
-      result: { by: "the second" },
-      attempts: 2,
-    });
-    expect(fences).toHaveLength(2);
-    expect(fences[1]).toBeGreaterThan(fences[0] as number);
-    await finder.close();
   });
 
   it("aborts an attempt that lost its job before its own worker starts the next one", async () => {
     const seen: unknown[] = [];
     const first = gate();
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: async (_payload, { attempt, signal }) => {
-        seen.push(attempt);
-        if (attempt > 1) return;
-        first.resolve();
-        if (!signal.aborted) await once(signal, "abort");
-        seen.push((signal.reason as Error).name);
-      },
+    const type = typed(async ({ attempt, signal }) => {
+      seen.push(attempt);
+      if (attempt > 1) return;
+      first.resolve();
+      if (!signal.aborted) await once(signal, "abort");
+      seen.push((signal.reason as Error).name);
     });
     // The job counts as stalled long before the worker would renew its lock.
-    const worker = await work([type], { stalledInterval: 100 });
-    const end = settled(worker);
-    const schedule = { every: "1h" };
-    await client.put({ id: "t", type: "type", queue: QUEUE, schedule, crash: { delay: "1ms" } });
-    const triggered = await client.trigger("t");
-    if (triggered.outcome !== "enqueued") throw new Error("skipped");
+    const worker = await bench.work([type], { stalledInterval: 100 });
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "type", { crash: { delay: "1ms" } });
     await first.promise;
-    await admin.del(`${jobKey(triggered.run)}:lock`);
+    await bench.admin.del(`${bench.jobKey(run)}:lock`);
     expect(await end).toMatchObject({ outcome: "succeeded" });
     expect(seen).toEqual([1, "LockLostError", 2]);
-  });
-
-  it("runs a failed run again that is retried from outside", async () => {
-    let calls = 0;
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: () => {
-        calls += 1;
-        if (calls === 1) throw new Error("once");
-      },
-    });
-    const worker = await work([type]);
-    let end = settled(worker);
-    await put("t", "type");
-    const triggered = await client.trigger("t");
-    if (triggered.outcome !== "enqueued") throw new Error("skipped");
-    await end;
-    const jobs = queue();
-    const job = await eventually(async () => {
-      const found = await jobs.getJob(triggered.run);
-      return found && (await found.isFailed()) ? found : false;
-    });
-    end = settled(worker);
-    await job.retry();
-    expect(await end).toMatchObject({ outcome: "succeeded" });
-    expect(calls).toBe(2);
-    const { error: _, ...run } = (await runOf("t")) ?? {};
-    expect(run).toMatchObject({ state: "final", outcome: "succeeded", attempts: 2 });
-    await jobs.close();
   });
 
   it.each([{}, { resetAttemptsMade: true }])(
     "refuses a retry from outside if the record is deleted (%o)",
     async (options) => {
       let calls = 0;
-      const type = defineTask("type", {
-        queue: QUEUE,
-        payload: nothing,
-        handler: () => {
-          calls += 1;
-          throw new Error("no");
-        },
+      const type = typed(() => {
+        calls += 1;
+        throw new Error("no");
       });
-      const worker = await work([type]);
-      const end = settled(worker);
-      const schedule = { every: "1h" };
-      await client.put({ id: "t", type: "type", queue: QUEUE, schedule, retention: { failures: 0 } });
-      const triggered = await client.trigger("t");
-      if (triggered.outcome !== "enqueued") throw new Error("skipped");
+      const worker = await bench.work([type]);
+      const end = next(worker, "settled");
+      const run = await bench.run("t", "type", { retention: { failures: 0 } });
       await end;
-      const jobs = queue();
+      const jobs = bench.queue();
       const failed = async (reason: string) =>
         eventually(async () => {
-          const job = await jobs.getJob(triggered.run);
+          const job = await jobs.getJob(run);
           return job?.failedReason === reason && (await job.isFailed()) ? job : false;
         });
       await (await failed("no")).retry("failed", options);
@@ -510,18 +259,17 @@ describe("the worker", () => {
         "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.",
       );
       expect(calls).toBe(1);
-      expect(await client.runs.stats("t")).toMatchObject({ runs: 1, failures: 1 });
-      await jobs.close();
+      expect(await bench.client.runs.stats("t")).toMatchObject({ runs: 1, failures: 1 });
     },
   );
 
   it("can be replaced by a plain BullMQ worker", async () => {
     const got = gate<{ name: string; data: JobData }>();
     const plain = new BullWorker(QUEUE, async ({ name, data }) => got.resolve({ name, data }), {
-      connection: { url: redis.url },
-      prefix: bullPrefix(namespace, QUEUE),
+      connection: { url: bench.redis.url },
+      prefix: bullPrefix(bench.namespace, QUEUE),
     });
-    await client.put({
+    await bench.client.put({
       id: "t",
       type: "mail",
       queue: QUEUE,
@@ -532,8 +280,7 @@ describe("the worker", () => {
       submitter: "m",
       group: "g",
     });
-    const triggered = await client.trigger("acme/t");
-    if (triggered.outcome !== "enqueued") throw new Error("skipped");
+    const triggered = enqueued(await bench.client.trigger("acme/t"));
     const { name, data } = await got.promise;
     const at = triggered.enqueued;
     expect({ name, data }).toEqual({
@@ -548,7 +295,7 @@ describe("the worker", () => {
           nominal: expect.any(Number),
           due: expect.any(Number),
           enqueued: at,
-          generation: (await client.get("acme/t")).generation,
+          generation: (await bench.client.get("acme/t")).generation,
           trigger: "manual",
           run: triggered.run,
           subject: "s",
@@ -562,24 +309,22 @@ describe("the worker", () => {
   });
 
   it("needs types, and takes its queues from them", () => {
-    expect(() => new Worker({ connection: redis.url } as WorkerOptions)).toThrow(
+    expect(() => new Worker({ connection: bench.redis.url } as WorkerOptions)).toThrow(
       expect.objectContaining({ code: "INVALID_OPTION", field: "types" }),
     );
     const type = (name: string, queueName: string) =>
       defineTask(name, { queue: queueName, payload: nothing, handler: () => {} });
     const worker = new Worker({
-      connection: redis.url,
-      namespace,
+      connection: bench.redis.url,
       types: [type("a", "q2"), type("b", "q1"), type("c", "q2")],
       queues: ["q3"],
     });
-    workers.push(worker);
     expect(worker.queues).toEqual(["q1", "q2", "q3"]);
   });
 });
 
 describe("without Redis", () => {
-  const type = defineTask("type", { queue: QUEUE, payload: nothing, handler: () => {} });
+  const type = typed(() => {});
   const task = { id: "t", type: "type", queue: QUEUE, schedule: { every: "1h" } };
 
   it("a client fails calls in time with the code, and serves them once Redis is there", async () => {
@@ -589,10 +334,7 @@ describe("without Redis", () => {
       () => client.put(task),
       () => client.list(),
       () => client.get("t"),
-      () =>
-        operatorOf(client)
-          .nodes.list()
-          .then(({ nodes }) => nodes),
+      () => operatorOf(client).nodes.list(),
     ]) {
       const begun = performance.now();
       await expect(act()).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE", remedy: expect.any(String) });

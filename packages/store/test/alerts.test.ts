@@ -1,19 +1,16 @@
+import type { TaskInput } from "@carillon/core";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
 const MINUTE = 60_000;
 
 onEveryEngine("deadlines and alerts", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
+  const put = (more: Partial<TaskInput>) =>
+    bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", ...more });
   /** Deadlines missed by then, as a node that checks would report them. */
   async function missedBy(ms: number): Promise<number[]> {
     await bench.clock.set(START + ms);
@@ -120,20 +117,11 @@ onEveryEngine("deadlines and alerts", (connection) => {
     );
   }
   async function ran(outcome: "succeeded" | "failed"): Promise<void> {
-    const answer = await bench.trigger("t", outcome);
-    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
-    const started = await bench.begin("t", answer.run);
-    if (started.word !== "OK") throw new Error(started.word);
-    await bench.store.runs.settle(bench.name("t"), answer.run, { fence: started.fence, made: 0, outcome });
+    await bench.work("t", await bench.run("t", outcome), { outcome });
   }
 
   it("a missed deadline raises one alert, and another only if a run has succeeded since", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      alertIf: { noSuccessFor: "1m" },
-    });
+    await put({ alertIf: { noSuccessFor: "1m" } });
     expect(await parts()).toEqual({ e: MINUTE });
     expect(await missedBy(MINUTE)).toEqual([MINUTE]);
     expect(await parts()).toEqual({ a: MINUTE });
@@ -151,12 +139,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("a paused task raises no deadline alert, and a success during the pause starts no deadline", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      alertIf: { noSuccessFor: "1m" },
-    });
+    await put({ alertIf: { noSuccessFor: "1m" } });
     await bench.store.tasks.pause(bench.name("t"));
     expect(await missedBy(MINUTE)).toEqual([]);
     await ran("succeeded");
@@ -173,25 +156,17 @@ onEveryEngine("deadlines and alerts", (connection) => {
     });
   }
   const begin = async (token: string) => {
-    const answer = await bench.trigger("t", token);
-    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
-    return answer.run;
+    return bench.run("t", token);
   };
   /** Starts a run and ends it after a while. */
   async function work(run: string, ms: number, outcome: "succeeded" | "failed" = "succeeded") {
-    const started = await bench.begin("t", run);
-    if (started.word !== "OK") throw new Error(started.word);
+    const { fence } = await bench.begun("t", run);
     await bench.clock.advance(ms);
-    await bench.store.runs.settle(bench.name("t"), run, { fence: started.fence, made: 0, outcome });
+    await bench.settle("t", run, fence, { outcome });
   }
 
   it("raises one alert for each incident, and one when a run succeeds again", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      alertIf: { noSuccessFor: "5s" },
-    });
+    await put({ alertIf: { noSuccessFor: "5s" } });
     await work(await begin("a"), 1_000, "failed");
     await work(await begin("b"), 1_000, "failed");
     await bench.clock.advance(10_000);
@@ -208,12 +183,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("raises late-start while a run waits or when it ends, until one starts in time", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      alertIf: { notStartedFor: "20s" },
-    });
+    await put({ alertIf: { notStartedFor: "20s" } });
     const run = await begin("a");
     await bench.clock.advance(20_001);
     await bench.store.runs.reconcile(QUEUE);
@@ -252,12 +222,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("raises slow for a multiple of the usual duration, from the fifth success on", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      alertIf: { slowerThan: "300%" },
-    });
+    await put({ alertIf: { slowerThan: "300%" } });
     for (const [i, ms] of [9_000, 1_000, 1_000, 1_000, 3_000].entries()) await work(await begin(`${i}`), ms);
     expect(await raised()).toEqual([]);
     // Five took 3 s on average.
@@ -293,12 +258,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
 
   it("the alert of a long failure with other characters than ASCII is cut between two characters", async () => {
     await bench.put({ id: "t", overlap: "allow" });
-    const triggered = await bench.trigger("t", "a");
-    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
-    const started = await bench.begin("t", triggered.run);
-    if (started.word !== "OK") throw new Error(started.word);
-    const end = { fence: started.fence, made: 0, outcome: "failed", error: "€".repeat(1_000) } as const;
-    await bench.store.runs.settle(bench.name("t"), triggered.run, end);
+    await bench.work("t", await bench.run("t"), { outcome: "failed", error: "€".repeat(1_000) });
     const waiting = await bench.store.alerts.waiting(QUEUE);
     expect(waiting.map(({ alert }) => alert.error)).toEqual(["€".repeat(341)]);
     const lines = waiting.map(({ line }) => line);

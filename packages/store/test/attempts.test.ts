@@ -1,7 +1,7 @@
 import type { Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { LANE, onEveryEngine } from "../../../test/helpers.js";
 import { FACTS } from "../src/script/facts.js";
 import { Bench, QUEUE } from "./bench.js";
@@ -9,34 +9,24 @@ import { Bench, QUEUE } from "./bench.js";
 const HOUR = 3_600_000;
 
 onEveryEngine("the number of an attempt", (connection) => {
-  let bench: Bench;
+  const bench = Bench.use(connection);
   let run: string;
   beforeEach(async () => {
-    bench = await Bench.open(connection());
     await bench.put({
       id: "t",
       schedule: { every: "1h" },
       overlap: "allow",
       crash: { delay: "10m", attempts: 3 },
     });
-    const answer = await bench.trigger("t", "a");
-    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
-    run = answer.run;
-  });
-  afterEach(async () => {
-    await bench.close();
+    run = await bench.run("t");
   });
 
   const name = () => bench.name("t");
   const client = () => internalsOf(bench.store).link.client as Redis;
   const start = (by?: Partial<Worked>) => bench.begin(name(), run, by);
-  async function begin(by?: Partial<Worked>) {
-    const started = await start(by);
-    if (started.word !== "OK") throw new Error(started.word);
-    return started;
-  }
+  const begin = (by?: Partial<Worked>) => bench.begun(name(), run, by);
   const settle = (fence: number, end: { outcome?: "failed"; error?: string } = {}) =>
-    bench.store.runs.settle(name(), run, { fence, made: 0, outcome: undefined, ...end });
+    bench.settle(name(), run, fence, { outcome: undefined, ...end });
   const attempts = async () =>
     (await bench.store.runs.attempts(QUEUE, run)).map((one) => [one.attempt, one.worker]);
   const counted = async () => (await bench.store.runs.stats(name()))["attempts"];

@@ -2,18 +2,12 @@ import { parseTask } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { Cluster } from "ioredis";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE } from "./bench.js";
 
 onEveryEngine("the indexes", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
 
   const due = (id: string) =>
     internalsOf(bench.store)

@@ -9,6 +9,7 @@ import {
   type PutResult,
   type RedisClient,
   type RetentionOptions,
+  type Settlement,
   type StartResult,
   type Store,
   type StoredTask,
@@ -18,8 +19,8 @@ import { internalsOf, type StoreSeams, withSeams } from "@carillon/store/interna
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import { Cluster, type Redis } from "ioredis";
-import { expect } from "vitest";
-import { attempt } from "../../../test/helpers.js";
+import { beforeEach, expect } from "vitest";
+import { attempt, enqueued } from "../../../test/helpers.js";
 
 export const START = Date.parse("2026-01-01T00:00:00Z");
 export const QUEUE = "bells";
@@ -35,38 +36,40 @@ export interface Half {
 /** A put that has begun in a namespace without freezes. */
 export const ENTERED = { mark: "", freezes: "" };
 
+function virtual(connection: ConnectionSpec, { sabotage, ...options }: BenchOptions = {}) {
+  serial += 1;
+  const made = { connection, start: START, namespace: `b${serial}`, queues: [QUEUE], ...options };
+  return virtualStore(withSeams(made, { sabotage }));
+}
+
+interface BenchOptions {
+  queues?: string[];
+  retention?: RetentionOptions;
+  namespace?: string;
+  /** Safety parts that are left out. */
+  sabotage?: StoreSeams["sabotage"];
+}
+
 /** A store on a virtual clock, with the operations that tests use. */
 export class Bench {
-  readonly store: Store;
-  readonly clock: VirtualClock;
-  readonly #schedules = new ScheduleCache();
+  store!: Store;
+  clock!: VirtualClock;
+  #schedules = new ScheduleCache();
   readonly #open: { close(): Promise<unknown> }[] = [];
 
-  constructor(store: Store, clock: VirtualClock) {
-    this.store = store;
-    this.clock = clock;
+  /** The bench of a group, in a namespace of its own for each test. */
+  static use(connection: () => ConnectionSpec, options?: BenchOptions): Bench {
+    const bench = new Bench();
+    beforeEach(async () => {
+      Object.assign(bench, await virtual(connection(), options));
+      bench.#schedules = new ScheduleCache();
+      return () => bench.close();
+    });
+    return bench;
   }
 
-  static async open(
-    connection: ConnectionSpec,
-    options: {
-      queues?: string[];
-      retention?: RetentionOptions;
-      namespace?: string;
-      /** Safety parts that are left out. */
-      sabotage?: StoreSeams["sabotage"];
-    } = {},
-  ): Promise<Bench> {
-    serial += 1;
-    const made = {
-      connection,
-      start: START,
-      namespace: options.namespace ?? `b${serial}`,
-      queues: options.queues ?? [QUEUE],
-      retention: options.retention,
-    };
-    const { store, clock } = await virtualStore(withSeams(made, { sabotage: options.sabotage }));
-    return new Bench(store, clock);
+  static async open(connection: ConnectionSpec, options?: BenchOptions): Promise<Bench> {
+    return Object.assign(new Bench(), await virtual(connection, options));
   }
 
   name(id: string, owner = "system"): TaskName {
@@ -96,9 +99,38 @@ export class Bench {
     return this.store.claims.trigger(this.name(id), { key: `key-${token}`, token, node: "test" }, overlap);
   }
 
+  /** Runs a task now; its run. */
+  async run(id: string, token = "a", overlap?: OverlapPolicy): Promise<string> {
+    return enqueued(await this.trigger(id, token, overlap)).run;
+  }
+
   /** Starts an attempt of a run, as a worker does. */
   begin(task: string | TaskName, run: string, more?: Partial<Worked>): Promise<StartResult> {
     return this.store.runs.start(typeof task === "string" ? this.name(task) : task, run, attempt(more));
+  }
+
+  /** An attempt that begins. */
+  async begun(task: string | TaskName, run: string, more?: Partial<Worked>) {
+    const started = await this.begin(task, run, more);
+    if (started.word !== "OK") throw new Error(started.word);
+    return started;
+  }
+
+  /** Settles an attempt; `fence` as it began. */
+  settle(
+    task: string | TaskName,
+    run: string,
+    fence: number,
+    end: Partial<Settlement> = {},
+  ): Promise<string> {
+    const name = typeof task === "string" ? this.name(task) : task;
+    return this.store.runs.settle(name, run, { fence, made: 0, outcome: "succeeded", ...end });
+  }
+
+  /** Works a run. */
+  async work(task: string | TaskName, run: string, end?: Partial<Settlement>): Promise<void> {
+    const { fence } = await this.begun(task, run);
+    expect(await this.settle(task, run, fence, end)).toBe("OK");
   }
 
   /**
@@ -222,7 +254,6 @@ export class Bench {
     if (failed !== undefined) throw failed;
   }
 
-  /** Every key of the namespace but the test's clock, with its value. */
   /**
    * All keys but the change log, which outlives its tasks and is written without waiting, and marks of changes, which
    * are random and expire.
@@ -264,7 +295,7 @@ export class Bench {
   }
 
   async close(): Promise<void> {
-    for (const one of this.#open.reverse()) await one.close();
+    for (const one of this.#open.splice(0).reverse()) await one.close();
     await this.store.close();
   }
 }

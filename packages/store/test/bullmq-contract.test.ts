@@ -6,7 +6,7 @@ import { eventually } from "@carillon/testing";
 import { FlowProducer, type Job, raw2NextJobData, UnrecoverableError, Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { unpack } from "msgpackr";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
 import { bullChildren, bullKeys, bullMeta } from "../src/bull/bull-keys.js";
 import { bullTakeLua, bullTurnKeys } from "../src/bull/bull-turn.js";
@@ -121,16 +121,12 @@ const MEMBERS: Record<string, { sha1: string; review: string }> = {
 describe("the internals of BullMQ", () => {
   const redis = sharedRedis();
   let client: Redis;
-  let bench: Bench;
+  const bench = Bench.use(() => redis.url);
   beforeAll(async () => {
     client = new Redis(redis.url);
   });
   afterAll(async () => {
     client.disconnect();
-  });
-  beforeEach(async () => {
-    bench = await Bench.open(redis.url);
-    return () => bench.close();
   });
 
   const packer = () => new JobPacker("{ns:q}:q:");

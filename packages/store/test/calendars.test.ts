@@ -16,16 +16,14 @@ const except = [{ named: "holidays" }];
 const daily = { cron: "0 9 * * *", except };
 
 onEveryEngine("shared calendars", (connection) => {
-  let bench: Bench;
+  const bench = Bench.use(connection);
   /** Another process, which knows only what it has read itself. */
   let other: Bench;
   beforeEach(async () => {
-    bench = await Bench.open(connection());
     other = await Bench.open(connection(), { namespace: bench.store.namespace });
   });
   afterEach(async () => {
     await other.close();
-    await bench.close();
   });
 
   const put = (input: Partial<TaskInput> = {}, from = bench) =>
@@ -557,12 +555,7 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await claim("a")).toEqual(["OK"]);
         return (await bench.stored("t")).waiting?.run as string;
       }
-      async function finish(run: string): Promise<void> {
-        const started = await bench.begin("t", run);
-        if (started.word !== "OK") throw new Error(started.word);
-        const end = { fence: started.fence, made: 0, outcome: "succeeded" } as const;
-        expect(await bench.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
-      }
+      const finish = (run: string) => bench.work("t", run);
 
       it("keep the task waiting for its run", async () => {
         const run = await fired();
@@ -647,10 +640,7 @@ onEveryEngine("shared calendars", (connection) => {
       await bench.clock.set(nine(1));
       expect(await claim("a")).toEqual(["OK"]);
       const [run = ""] = await bench.store.runs.open(bench.name("t"));
-      const started = await other.begin("t", run);
-      if (started.word !== "OK") throw new Error(started.word);
-      const end = { fence: started.fence, made: 0, outcome: "failed", error: "no" } as const;
-      expect(await other.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
+      await other.work("t", run, { outcome: "failed", error: "no" });
       expect((await bench.stored("t")).pending).toMatchObject([{ trigger: "retry", nominal: nine(1) }]);
     });
 

@@ -1,15 +1,11 @@
 import { parseTask } from "@carillon/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 describe("the clock of Redis goes back between a node's read and its commit", () => {
   const redis = sharedRedis();
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(redis.url);
-  });
-  afterEach(() => bench.close());
+  const bench = Bench.use(() => redis.url);
 
   it.each(["one", "skip"] as const)("catch-up %s: decides nothing about future times", async (catchUp) => {
     await bench.put({ id: "t", catchUp });
@@ -46,9 +42,7 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     expect(await bench.stored("t")).toMatchObject({ pending: [{ due: START + 20_000 }] });
     await bench.clock.set(START + 12_000);
     const [run] = await bench.store.runs.open(bench.name("t"));
-    const started = await bench.begin("t", run as string);
-    const fence = started.word === "OK" ? started.fence : 0;
-    await bench.store.runs.settle(bench.name("t"), run as string, { fence, made: 0, outcome: "succeeded" });
+    await bench.work("t", run as string);
     await bench.workAll();
     await bench.clock.set(START + 19_999);
     await bench.claim("t", "c");
@@ -69,9 +63,7 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
       const [run] = await bench.store.runs.list(name, 1);
       nominals.push(run?.nominal as number);
       await bench.clock.set(START + end);
-      const started = await bench.begin(name, run?.id as string);
-      const fence = started.word === "OK" ? started.fence : 0;
-      await bench.store.runs.settle(name, run?.id as string, { fence, made: 0, outcome: "succeeded" });
+      await bench.work(name, run?.id as string);
       await bench.workAll();
       const { cursor, nominal } = await bench.stored("t");
       expect(nominal).toBeGreaterThan(cursor as number);
@@ -87,9 +79,7 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     const end = async (token: string) => {
       await bench.trigger("t", token);
       const [run = ""] = await bench.store.runs.open(name);
-      const started = await bench.begin(name, run);
-      const fence = started.word === "OK" ? started.fence : 0;
-      await bench.store.runs.settle(name, run, { fence, made: 0, outcome: "succeeded" });
+      await bench.work(name, run);
       ended.push(run);
     };
     await bench.clock.set(START + 3_600_000);

@@ -1,7 +1,7 @@
 import { parseTask, type TaskInput } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
@@ -10,13 +10,7 @@ const DAY = 24 * HOUR;
 const ALL = ["a", "b", "c"];
 
 onEveryEngine("foreign data in place of one task's keys", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
   const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   async function write(key: string): Promise<void> {
     await internalsOf(bench.store).link.ask((client) => client.del(key));
@@ -128,13 +122,11 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
     "in place of its %s makes the end of its run fail, with nothing recorded",
     async (_what, outcome, key) => {
       await bench.put({ id: "b" });
-      const answer = await bench.trigger("b", "a");
-      const run = answer.outcome === "enqueued" ? answer.run : "";
-      const started = await bench.begin("b", run);
-      const fence = started.word === "OK" ? started.fence : 0;
+      const run = await bench.run("b");
+      const { fence } = await bench.begun("b", run);
       await write(key());
       const before = await bench.dump();
-      const settled = bench.store.runs.settle(bench.name("b"), run, { fence, made: 0, outcome });
+      const settled = bench.settle("b", run, fence, { outcome });
       await expect(settled).rejects.toMatchObject({ code: "REDIS_ERROR" });
       expect(await bench.dump()).toEqual(before);
     },

@@ -1,23 +1,18 @@
 import { internalsOf } from "@carillon/store/internal";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE } from "./bench.js";
 
 describe("last runs", () => {
   const redis = sharedRedis();
-  let bench: Bench;
+  const bench = Bench.use(() => redis.url);
   let run: string;
 
   beforeEach(async () => {
-    bench = await Bench.open(redis.url);
     await bench.put({ id: "t", overlap: "allow" });
-    const triggered = await bench.trigger("t", "a");
-    run = triggered.outcome === "enqueued" ? triggered.run : "";
-    const started = await bench.begin("t", run);
-    const fence = started.word === "OK" ? started.fence : 0;
-    await bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome: "succeeded" });
+    run = await bench.run("t");
+    await bench.work("t", run);
   });
-  afterEach(() => bench.close());
 
   const last = () => bench.store.runs.last([bench.name("t"), bench.name("none")]);
   /** The connection ends when the next pipelines are sent. */

@@ -1,20 +1,14 @@
 import { type Json, parseTask } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 const HOUR = 3_600_000;
 
 onEveryEngine("pause, resume, trigger, delete", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
   const ledger = (id: string) => bench.store.runs.ledger(bench.name(id));
   const nominals = async () =>
     (await bench.jobs()).map((job) => job.data.occurrence.nominal - START).sort((a, b) => a - b);
@@ -469,11 +463,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       const generations: number[] = [];
       for (let life = 0; life < 3; life++) {
         for (let n = 0; n < 3; n++) {
-          const result = await bench.trigger("t", `l${life}n${n}`);
-          if (result.outcome !== "enqueued") throw new Error("skipped");
-          const started = await bench.begin("t", result.run);
-          if (started.word !== "OK") throw new Error(started.word);
-          fences.push(started.fence);
+          fences.push((await bench.begun("t", await bench.run("t", `l${life}n${n}`))).fence);
           generations.push(Number((await bench.stored("t")).generation));
         }
         await bench.store.tasks.delete(bench.name("t"));

@@ -1,21 +1,15 @@
 import type { TaskName } from "@carillon/core";
 import type { TaskFilter } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { attempt, onEveryEngine } from "../../../test/helpers.js";
+import { expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, START } from "./bench.js";
 
 const QUEUES = ["alpha", "beta", "gamma"];
 const OWNERS = ["a", "a-", "a-b", "a.b", "aa", "b", "system"];
 
 onEveryEngine("list and locate", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection(), { queues: QUEUES });
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection, { queues: QUEUES });
 
   /** Every owner has three tasks in every queue. */
   async function seed(): Promise<string[]> {
@@ -169,10 +163,9 @@ onEveryEngine("list and locate", (connection) => {
     const token = `${name.queue}${name.id}${await bench.store.serverTime()}`;
     await claims.trigger(name, { key: token, token, node: "n" }, "allow");
     const [id = ""] = await runs.open(name);
-    const started = await runs.start(name, id, attempt());
-    if (started.word !== "OK") throw new Error(started.word);
+    const { fence } = await bench.begun(name, id);
     await bench.clock.advance(1_000);
-    expect(await runs.settle(name, id, { fence: started.fence, made: 0, outcome })).toBe("OK");
+    expect(await bench.settle(name, id, fence, { outcome })).toBe("OK");
   }
 
   it("keeps the last outcome of each task, by the end of its last run, from its first run to its deletion", async () => {

@@ -1,19 +1,13 @@
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { attempt, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
 const HOUR = 3_600_000;
 
 onEveryEngine("the runs of a task that are not final", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection(), { retention: { completedJobs: { for: 0 } } });
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection, { retention: { completedJobs: { for: 0 } } });
   const open = (id = "t") => bench.store.runs.open(bench.name(id));
   const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   const named = (id = "t") =>

@@ -3,22 +3,20 @@ import type { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { VirtualClock } from "@carillon/testing";
 import type { Queue } from "bullmq";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { attempt, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
 onEveryEngine("the claim protocol", (connection) => {
-  let bench: Bench;
+  const bench = Bench.use(connection);
   let store: Store;
   let clock: VirtualClock;
   let bull: Queue;
 
   beforeEach(async () => {
-    bench = await Bench.open(connection());
     ({ store, clock } = bench);
     bull = bench.queue();
   });
-  afterEach(() => bench.close());
 
   const name = (id: string) => bench.name(id);
 

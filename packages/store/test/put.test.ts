@@ -1,18 +1,12 @@
 import { parseTask, type TaskInput } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
 onEveryEngine("put", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
 
   const withoutRegistry = async () => {
     // Leaves out the queue's mark in the registry, which each put changes; everything else is compared.

@@ -1,17 +1,13 @@
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { Queue, Worker } from "bullmq";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { bullPrefix } from "../src/keys.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
 onEveryEngine("queues", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(() => bench.close());
+  const bench = Bench.use(connection);
 
   const state = () => bench.store.queues.state(QUEUE);
   const bull = () => internalsOf(bench.store).keys.queue(QUEUE).bull;
@@ -26,10 +22,7 @@ onEveryEngine("queues", (connection) => {
       prefix: bullPrefix(bench.store.namespace, QUEUE),
       skipMetasUpdate: true,
     });
-  const triggered = async (id: string) => {
-    const result = await bench.trigger(id, `token-${id}`, "allow");
-    return result.outcome === "enqueued" ? result.run : "";
-  };
+  const triggered = (id: string) => bench.run(id, `token-${id}`, "allow");
 
   describe("a pause", () => {
     it("is BullMQ's own, with who, when and why of the first call, until a resume", async () => {

@@ -3,20 +3,14 @@ import { type RetentionOptions, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 const RETENTION = { successes: 3, failures: 3, completedJobs: { for: 60_000 }, failedJobs: { for: 600_000 } };
 
 onEveryEngine("the reconciler", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection(), { retention: RETENTION });
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection, { retention: RETENTION });
 
   const reconcile = () => bench.reconcile();
   const runs = () => bench.store.runs.list(bench.name("t"), 100);
@@ -424,11 +418,10 @@ onEveryEngine("the reconciler", (connection) => {
   it("leaves runs alone that a Carillon worker settled", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
-    const started = await bench.begin("t", run);
-    if (started.word !== "OK") throw new Error(started.word);
-    const end = { fence: started.fence, made: 0, outcome: "succeeded", result: { n: 1 } } as const;
-    expect(await bench.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
-    expect(await bench.store.runs.settle(bench.name("t"), run, { ...end, outcome: "failed" })).toBe("FINAL");
+    const { fence } = await bench.begun("t", run);
+    const end = { result: { n: 1 } };
+    expect(await bench.settle("t", run, fence, end)).toBe("OK");
+    expect(await bench.settle("t", run, fence, { ...end, outcome: "failed" })).toBe("FINAL");
     await bench.workAll();
     await bench.clock.advance(10_000);
     expect(await reconcile()).toEqual([]);

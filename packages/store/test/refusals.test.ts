@@ -6,14 +6,14 @@ import { bullPrefix, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 describe("a Redis that refuses", () => {
   let dir: string;
   let redis: RedisServer;
   let admin: Redis;
-  let bench: Bench;
+  const bench = Bench.use(() => redis.url);
   beforeAll(async () => {
     // A folder at the path of the snapshot makes it fail.
     dir = await mkdtemp(join(tmpdir(), "carillon-"));
@@ -25,12 +25,6 @@ describe("a Redis that refuses", () => {
     admin.disconnect();
     await redis.stop();
     await rm(dir, { recursive: true });
-  });
-  beforeEach(async () => {
-    bench = await Bench.open(redis.url);
-  });
-  afterEach(async () => {
-    await bench.close();
   });
 
   describe("because it is out of memory", () => {

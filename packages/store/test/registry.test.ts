@@ -6,15 +6,13 @@ import { nodeInfo, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
 onEveryEngine("the registry of queues", (connection) => {
-  let bench: Bench;
+  const bench = Bench.use(connection);
   let other: Bench;
   beforeEach(async () => {
-    bench = await Bench.open(connection());
     other = await Bench.open(connection(), { namespace: bench.store.namespace });
   });
   afterEach(async () => {
     await other.close();
-    await bench.close();
   });
 
   it("always has the queue of a stored task: the last delete races a put 100 times", async () => {

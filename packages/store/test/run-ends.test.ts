@@ -1,8 +1,8 @@
-import { OUTCOMES, parseTask } from "@carillon/core";
+import { OUTCOMES, type Outcome, parseTask, type TaskInput } from "@carillon/core";
 import type { Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
@@ -10,25 +10,15 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 onEveryEngine("the end of a run", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
 
+  const put = (more: Partial<TaskInput> = {}) =>
+    bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", ...more });
   const name = () => bench.name("t");
   const client = () => internalsOf(bench.store).link.client as Redis;
   const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   const open = () => bench.store.runs.open(name());
   const stateOf = async (run: string) => (await bench.store.runs.get(QUEUE, run))?.state;
-
-  async function triggered(token = "a"): Promise<string> {
-    const answer = await bench.trigger("t", token);
-    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
-    return answer.run;
-  }
 
   /** The run of the next occurrence, which is due. */
   async function claimed(token: string): Promise<string> {
@@ -37,17 +27,10 @@ onEveryEngine("the end of a run", (connection) => {
     return (await open()).find((run) => !before.includes(run)) as string;
   }
 
-  async function start(run: string, by?: Partial<Worked>): Promise<number> {
-    const started = await bench.begin(name(), run, by);
-    if (started.word !== "OK") throw new Error(started.word);
-    return started.fence;
-  }
+  const start = async (run: string, by?: Partial<Worked>) => (await bench.begun("t", run, by)).fence;
 
-  const settle = (
-    run: string,
-    fence: number,
-    outcome: "succeeded" | "failed" | "cancelled" | "nothing-to-do",
-  ) => bench.store.runs.settle(name(), run, { fence, made: 0, outcome, error: "no" });
+  const settle = (run: string, fence: number, outcome: Outcome) =>
+    bench.settle("t", run, fence, { outcome, error: "no" });
 
   /** Ends a job as BullMQ does after its last failure. */
   async function failJob(run: string, reason = "no"): Promise<void> {
@@ -77,7 +60,7 @@ onEveryEngine("the end of a run", (connection) => {
     await client().zadd(keys().history("system/t"), ...old.flatMap((id, i) => [START - 2_000 + i, id]));
     const left: number[] = [];
     for (const token of ["a", "b", "c"]) {
-      const run = await triggered(token);
+      const run = await bench.run("t", token);
       await settle(run, await start(run), "succeeded");
       left.push(await client().zcard(keys().history("system/t")));
     }
@@ -86,10 +69,10 @@ onEveryEngine("the end of a run", (connection) => {
 
   it("prunes successes and failures that are too old or too many", async () => {
     const retention = { successes: 2, failures: 1, successesFor: "2h", failuresFor: "1h" };
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", retention });
+    await put({ retention });
     const ids: Record<string, string> = {};
     async function ends(token: string, outcome: "succeeded" | "failed"): Promise<void> {
-      const run = await triggered(token);
+      const run = await bench.run("t", token);
       ids[run] = token;
       await settle(run, await start(run), outcome);
       await bench.store.runs.saveOutput(QUEUE, run, 1, "printed", false);
@@ -144,8 +127,8 @@ onEveryEngine("the end of a run", (connection) => {
     ["a worker finds it first", false],
     ["a node finds it first", true],
   ])("as cancelled is followed by a run if it is retried in BullMQ (%s)", async (_who, node) => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
-    const run = await triggered();
+    await put();
+    const run = await bench.run("t");
     const fence = await start(run);
     await bench.store.runs.cancel(name(), run, "ann");
     await settle(run, fence, "cancelled");
@@ -166,8 +149,8 @@ onEveryEngine("the end of a run", (connection) => {
     ["a worker finds it first", false],
     ["a node finds it first", true],
   ])("as failed is followed by a run if it is retried with its attempts reset (%s)", async (_who, node) => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
-    const run = await triggered();
+    await put();
+    const run = await bench.run("t");
     await settle(run, await start(run), "failed");
     await failJob(run);
     await retry(run, { resetAttemptsMade: true });
@@ -192,8 +175,8 @@ onEveryEngine("the end of a run", (connection) => {
   it.each(["lost", "crashed"])(
     "as %s with its job keeps the crash counted of a worker that had died",
     async (how) => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
-      const run = await triggered();
+      await put();
+      const run = await bench.run("t");
       await start(run);
       if (how === "crashed") await failJob(run, "job stalled more than allowable limit");
       else await (await bench.queue().getJob(run))?.remove();
@@ -209,8 +192,8 @@ onEveryEngine("the end of a run", (connection) => {
   );
 
   it("that precedes the worker's own report keeps the start that the worker reports", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
-    const run = await triggered();
+    await put();
+    const run = await bench.run("t");
     await start(run);
     await failJob(run);
     await bench.clock.advance(HOUR);
@@ -219,13 +202,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("keeps what the run saved before, and nothing later", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      crash: { delay: "1s", attempts: 9 },
-    });
-    const run = await triggered();
+    await put({ crash: { delay: "1s", attempts: 9 } });
+    const run = await bench.run("t");
     const { cancel, checkpoint, saveOutput, terminating } = bench.store.runs;
     const save = (fence: number, n: number) => checkpoint.call(bench.store.runs, name(), run, fence, { n });
     const ends = (fence: number) => terminating.call(bench.store.runs, name(), run, fence);
@@ -252,7 +230,7 @@ onEveryEngine("the end of a run", (connection) => {
     await ends(second);
     expect(await cancel.call(bench.store.runs, name(), run, "ann")).toBe("FINAL");
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ state: "final", checkpoint: { n: 3 } });
-    const next = await bench.begin(name(), await triggered("b"));
+    const next = await bench.begin(name(), await bench.run("t", "b"));
     expect(next).toMatchObject({ word: "OK", checkpoint: { n: 3 } });
 
     await bench.store.tasks.delete(name());
@@ -263,13 +241,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("as crashed is followed by a run if it is retried in BullMQ", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      crash: { delay: "1s", attempts: 1 },
-    });
-    const run = await triggered();
+    await put({ crash: { delay: "1s", attempts: 1 } });
+    const run = await bench.run("t");
     await start(run);
     const dead = await bench.begin(name(), run, { worker: "w2", attempt: 2 });
     expect(dead).toMatchObject({ word: "CRASHED" });
@@ -282,8 +255,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("that a retry in BullMQ takes back no longer counts its time either", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
-    const run = await triggered();
+    await put();
+    const run = await bench.run("t");
     const fence = await start(run);
     await bench.clock.advance(600_000);
     await settle(run, fence, "failed");
@@ -300,13 +273,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("as crashed is not undone if its worker died before it reported to BullMQ", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      crash: { delay: "1s", attempts: 1 },
-    });
-    const run = await triggered();
+    await put({ crash: { delay: "1s", attempts: 1 } });
+    const run = await bench.run("t");
     await client().hset(keys().job(run), "atm", 2);
     await start(run, { made: 2 });
     const by = { made: 2 };
@@ -321,13 +289,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("after a cancel is cancelled, not crashed, if its worker died", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      crash: { delay: "1s", attempts: 1 },
-    });
-    const run = await triggered();
+    await put({ crash: { delay: "1s", attempts: 1 } });
+    const run = await bench.run("t");
     await start(run);
     await bench.store.runs.cancel(name(), run, "ann");
     const next = await bench.begin(name(), run, { worker: "w2", attempt: 2 });
@@ -343,7 +306,7 @@ onEveryEngine("the end of a run", (connection) => {
   it.each(["failed", "succeeded"] as const)(
     "%s after a cancel that its worker had not received is cancelled, without a retry",
     async (outcome) => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
+      await put({ rerun: { delay: "1m" } });
       await bench.clock.advance(HOUR);
       await bench.claim("t", "c");
       const [run = ""] = await open();
@@ -365,7 +328,7 @@ onEveryEngine("the end of a run", (connection) => {
   it.each(["failed", "removed"])(
     "is cancelled, without a retry, if its job %s after the cancel and its worker could not report it",
     async (how) => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
+      await put({ rerun: { delay: "1m" } });
       await bench.clock.advance(HOUR);
       await bench.claim("t", "c");
       const [run = ""] = await open();
@@ -381,7 +344,7 @@ onEveryEngine("the end of a run", (connection) => {
   );
 
   it("is recorded for each of 40 runs of one task at once", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
+    await put({ rerun: { delay: "1m" } });
     for (let i = 1; i <= 40; i++) {
       await bench.clock.advance(HOUR);
       await bench.claim("t", `c${i}`);
@@ -407,8 +370,8 @@ onEveryEngine("the end of a run", (connection) => {
   }
 
   it("that a node detected does not count if the job is retried in BullMQ meanwhile", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
-    const run = await triggered();
+    await put();
+    const run = await bench.run("t");
     await failJob(run);
     await bench.clock.advance(HOUR);
     meanwhile(() => retry(run));
@@ -418,13 +381,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("because of dead workers does not count if the run was retried since", async () => {
-    await bench.put({
-      id: "t",
-      schedule: { every: "1h" },
-      overlap: "allow",
-      crash: { delay: "1s", attempts: 1 },
-    });
-    const run = await triggered();
+    await put({ crash: { delay: "1s", attempts: 1 } });
+    const run = await bench.run("t");
     await start(run);
     const again = (n: number) => ({ worker: `w${n}`, attempt: n });
     meanwhile(async () => {
@@ -451,7 +409,7 @@ onEveryEngine("the end of a run", (connection) => {
     type Started = Awaited<ReturnType<typeof started>>[number];
 
     it("another run succeeds, is the first of a new series of failures", async () => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", pauseAfterFailures: 2 });
+      await put({ pauseAfterFailures: 2 });
       const [first, second, third] = (await started(3)) as [Started, Started, Started];
       await settle(...first, "failed");
       meanwhile(() => settle(...third, "succeeded"));
@@ -471,7 +429,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
 
     it("a node decides about pending occurrences, makes it decide again, and both run", async () => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
+      await put({ rerun: { delay: "1m" } });
       const [first, second] = (await started(2)) as [Started, Started];
       await settle(...first, "failed");
       await bench.clock.advance(90_000);
@@ -527,7 +485,7 @@ onEveryEngine("the end of a run", (connection) => {
 
   it("as dropped is not undone, and does not drop a further attempt", async () => {
     await bench.put({ id: "t", overlap: "allow", minGap: "1m" });
-    const first = await triggered("a");
+    const first = await bench.run("t", "a");
     const end = { fence: await start(first), made: 0, outcome: undefined, error: "no" };
     expect(await bench.store.runs.settle(name(), first, end)).toBe("OK");
     await bench.clock.advance(1_000);
@@ -542,7 +500,7 @@ onEveryEngine("the end of a run", (connection) => {
     const again = await bench.begin(name(), second, { worker: "w2", attempt: 2 });
     expect(again).toEqual({ word: "FINAL", outcome: "dropped" });
     // Not judged.
-    await start(await triggered("c"));
+    await start(await bench.run("t", "c"));
     await bench.clock.advance(60_000);
     await start(await claimed("d"));
   });
@@ -553,7 +511,7 @@ onEveryEngine("the end of a run", (connection) => {
     const outcomes = () => bench.store.runs.outcomes(QUEUE);
     const none = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
     expect(await outcomes()).toEqual(none);
-    const run = await triggered("a");
+    const run = await bench.run("t", "a");
     const fence = await start(run);
     await settle(run, fence, "failed");
     // Sends the end again, as after a lost answer.
@@ -562,7 +520,7 @@ onEveryEngine("the end of a run", (connection) => {
     await bench.clock.advance(10_000);
     const dropped = await claimed("b");
     expect(await bench.begin(name(), dropped)).toEqual({ word: "DROPPED" });
-    const cancelled = await triggered("c");
+    const cancelled = await bench.run("t", "c");
     await bench.store.runs.cancel(name(), cancelled, "me");
     expect(await bench.begin(name(), cancelled)).toEqual({ word: "CANCELLED" });
     expect(await outcomes()).toEqual({ ...none, failed: 1, dropped: 1, cancelled: 1 });
@@ -579,14 +537,14 @@ onEveryEngine("the end of a run", (connection) => {
   it("is recorded even if it cannot be counted", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });
     await client().set(keys().outcomes, "in the way");
-    const run = await triggered();
+    const run = await bench.run("t");
     expect(await settle(run, await start(run), "succeeded")).toBe("OK");
     expect(await stateOf(run)).toBe("final");
   });
 
   it("with nothing to do keeps the start of another run in the same millisecond", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
-    const [looked, worked] = [await triggered("a"), await triggered("b")];
+    await put();
+    const [looked, worked] = [await bench.run("t", "a"), await bench.run("t", "b")];
     const fences = [await start(looked), await start(worked)] as const;
     await bench.clock.advance(1_000);
     await settle(looked, fences[0], "nothing-to-do");
@@ -596,7 +554,7 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("as failed pauses its task after the given number in a row, with the reason and an alert", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", pauseAfterFailures: 2 });
+    await put({ pauseAfterFailures: 2 });
     for (const token of ["a", "b"]) {
       expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
       await bench.clock.advance(HOUR);
@@ -617,14 +575,14 @@ onEveryEngine("the end of a run", (connection) => {
 
   it("as failed of a manual run causes neither a retry nor a pause", async () => {
     const policies = { rerun: { delay: "1m" }, pauseAfterFailures: 1 };
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", ...policies });
-    const run = await triggered();
+    await put(policies);
+    const run = await bench.run("t");
     await settle(run, await start(run), "failed");
     expect(await bench.stored("t")).toMatchObject({ state: "scheduled", pending: [] });
   });
 
   it("as failed passes the missed times that it stands for to its retry", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
+    await put({ rerun: { delay: "1m" } });
     await bench.clock.advance(3 * HOUR);
     await bench.claim("t", "a");
     const [run = ""] = await open();
@@ -637,10 +595,10 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("leaves a list with the same pages: open runs, then others, newest first", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    await put();
     const runs: string[] = [];
     for (const token of ["a", "b", "c", "d", "e", "f"]) {
-      runs.push(await triggered(token));
+      runs.push(await bench.run("t", token));
       await bench.clock.advance(1);
     }
     const [a, b, c, d, e, f] = runs as [string, string, string, string, string, string];
@@ -690,7 +648,7 @@ onEveryEngine("the end of a run", (connection) => {
 
   it("as failed with a wait beyond the next time gives way to it, with one ledger entry for several", async () => {
     const rerun = { delay: "2h" };
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun });
+    await put({ rerun });
     for (const token of ["a", "b"]) {
       await bench.clock.advance(HOUR);
       expect(await bench.claim("t", token)).toEqual(["OK"]);
@@ -808,8 +766,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("as succeeded is undone completely by a retry in BullMQ", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
-    const run = await triggered();
+    await put();
+    const run = await bench.run("t");
     const end = { fence: await start(run), made: 0, outcome: "succeeded", result: 7 } as const;
     expect(await bench.store.runs.settle(name(), run, end)).toBe("OK");
     await client().lrem(`${keys().bull}wait`, 0, run);
@@ -837,10 +795,9 @@ onEveryEngine("the end of a run", (connection) => {
         await small.clock.advance(1_000);
         await small.claim("t", "a");
         const [run = ""] = await small.store.runs.open(small.name("t"));
-        const started = await small.begin("t", run);
-        const fence = started.word === "OK" ? started.fence : 0;
+        const { fence } = await small.begun("t", run);
         await small.clock.advance(1_000);
-        await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome: "succeeded" });
+        await small.settle("t", run, fence);
         expect(await small.store.runs.stats(small.name("t"))).toMatchObject({ successMs: "1000" });
         await (await small.queue().getJob(run))?.remove();
         for (let i = 0; i < 3; i++) {
@@ -862,9 +819,7 @@ onEveryEngine("the end of a run", (connection) => {
         const parsed = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START } });
         const by = { key: "k", token: "x", node: "n" };
         const { run = "" } = (await small.store.claims.enqueueNow(parsed, by, ENTERED)) ?? {};
-        const started = await small.begin("t", run);
-        const fence = started.word === "OK" ? started.fence : 0;
-        await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome, error: "no" });
+        await small.work("t", run, { outcome, error: "no" });
         await (await small.queue().getJob(run))?.remove();
         for (let i = 0; i < 3; i++) {
           await small.clock.advance(DAY);

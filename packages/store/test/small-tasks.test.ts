@@ -1,7 +1,7 @@
 import { parseTask, type TaskInput } from "@carillon/core";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
@@ -16,13 +16,7 @@ const TASK = {
 } satisfies Partial<TaskInput>;
 
 onEveryEngine("the hash of a task with long values", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
   const client = () => internalsOf(bench.store).link.client as Redis;
   const key = () => internalsOf(bench.store).keys.queue(QUEUE).task("system/t");
   /** Stores the task without splitting long values. */

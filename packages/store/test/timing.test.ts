@@ -4,7 +4,7 @@ import type { StoredTask, Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
@@ -15,13 +15,7 @@ const HOUR = 3_600_000;
 type Input = Partial<TaskInput> & { id: string };
 
 onEveryEngine("when a task is due", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
 
   const ledger = async (id: string) =>
     (await bench.store.runs.ledger(bench.name(id))).map(({ reason, from, to }) => [reason, from, to]);
@@ -97,7 +91,10 @@ onEveryEngine("when a task is due", (connection) => {
 
     it("as a share of the gap stays before the next time, whatever the hash", async () => {
       const ids = Array.from({ length: 40 }, (_, i) => `p${i}`);
-      for (const id of ids) await bench.put({ id, schedule: { every: "10m", jitter: "100%" } });
+      await bench.putAll(
+        QUEUE,
+        ids.map((id) => ({ id, schedule: { every: "10m", jitter: "100%" } })),
+      );
       const late = await Promise.all(
         ids.map(async (id) => {
           const { nominal, due } = await bench.stored(id);
@@ -217,51 +214,13 @@ onEveryEngine("when a task is due", (connection) => {
         [THIRD, dueOf(THIRD), "schedule"],
       ]);
     });
-
-    it("gives catchUp one the latest due time of a backlog", async () => {
-      await put();
-      await bench.clock.set(dueOf(THIRD) - 1);
-      const half = await bench.read(ID);
-      await bench.clock.set(dueOf(SECOND_TIME) - 1);
-      expect(await bench.commit(half, "early")).toEqual(["EARLY"]);
-      await bench.clock.set(dueOf(THIRD) - 1);
-      expect(await bench.claim(ID, "a")).toEqual(["OK"]);
-      expect(await occurrences()).toMatchObject([
-        {
-          nominal: SECOND_TIME,
-          due: dueOf(SECOND_TIME),
-          trigger: "catch-up",
-          missed: { from: FIRST, to: FIRST },
-        },
-      ]);
-      expect(await runs(ID)).toMatchObject([{ missed: { from: FIRST, to: FIRST } }]);
-      expect(await ledger(ID)).toEqual([["missed", FIRST, FIRST]]);
-      expect(await bench.stored(ID)).toMatchObject({ nominal: THIRD, due: dueOf(THIRD) });
-    });
-
-    it("counts lateness from the due time without catch-up", async () => {
-      await put({ catchUp: "skip" });
-      expect(dueOf(FIRST) - FIRST).toBeGreaterThan(MINUTE);
-      await bench.clock.set(dueOf(FIRST) + MINUTE);
-      expect(await bench.claim(ID, "a")).toEqual(["OK"]);
-      expect(await nominals()).toEqual([FIRST]);
-      await bench.workAll();
-      await bench.clock.set(dueOf(SECOND_TIME) + MINUTE + 1);
-      await bench.claim(ID, "b");
-      expect(await ledger(ID)).toEqual([["missed", SECOND_TIME, SECOND_TIME]]);
-      expect(await nominals()).toEqual([FIRST]);
-    });
   });
 
   it("a relative time limit of a manual run counts from the next two times", async () => {
     await bench.put({ id: "t", schedule: { every: "1m" }, timeLimit: "50%", timeLimitGrace: "7s" });
     await bench.clock.advance(59 * SECOND);
-    const manual = await bench.trigger("t", "m");
-    if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
-    expect(await bench.begin("t", manual.run)).toMatchObject({
-      limit: 30 * SECOND,
-      grace: 7 * SECOND,
-    });
+    const started = await bench.begun("t", await bench.run("t"));
+    expect(started).toMatchObject({ limit: 30 * SECOND, grace: 7 * SECOND });
   });
 
   it("a task that waits for a run is not checked before that run's end", async () => {
@@ -298,8 +257,7 @@ onEveryEngine("when a task is due", (connection) => {
 
   it("an occurrence does not wait for a run that ends meanwhile", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "queue-one" });
-    const manual = await bench.trigger("t", "m");
-    if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
+    await bench.run("t");
     await bench.clock.advance(HOUR);
     const half = await bench.read("t");
     expect(half.items).toMatchObject([{ decision: { pending: [{ trigger: "schedule" }] } }]);
@@ -423,26 +381,6 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
     });
 
-    it("counts an occurrence of a catch-up once, however many times it stands for", async () => {
-      await bench.put(limited(2));
-      await bench.clock.advance(55 * SECOND);
-      expect(await bench.claim("t", "a")).toEqual(["OK"]);
-      expect(await bench.stored("t")).toMatchObject({ fired: 1, nominal: START + 60 * SECOND });
-      await bench.clock.advance(55 * SECOND);
-      expect(await bench.claim("t", "b")).toEqual(["OK"]);
-      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
-      expect(await nominals()).toEqual([START + 50 * SECOND, START + 110 * SECOND]);
-    });
-
-    it("stops in the middle of a backlog", async () => {
-      await bench.put(limited(2, { catchUp: "all" }));
-      await bench.clock.advance(55 * SECOND);
-      for (const token of ["a", "b"]) expect(await bench.claim("t", token)).toEqual(["OK"]);
-      expect((await bench.read("t")).items).toEqual([]);
-      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2, cursor: START + 20 * SECOND });
-      expect(await nominals()).toEqual([START + 10 * SECOND, START + 20 * SECOND]);
-    });
-
     it("counts a claim once whose answer was lost", async () => {
       await bench.put(limited(2));
       await bench.clock.advance(10 * SECOND);
@@ -543,22 +481,12 @@ onEveryEngine("when a task is due", (connection) => {
       const { waiting } = await bench.stored("t");
       return waiting?.run as string;
     }
-    async function start(run: string, by?: Partial<Worked>): Promise<number> {
-      const started = await bench.begin("t", run, by);
-      if (started.word !== "OK") throw new Error(started.word);
-      return started.fence;
-    }
+    const start = async (run: string, by?: Partial<Worked>) => (await bench.begun("t", run, by)).fence;
     /** `again`: this attempt failed and another one is left. */
     const settle = (run: string, fence: number, end: "succeeded" | "failed" | "again" = "succeeded") =>
-      bench.store.runs.settle(bench.name("t"), run, {
-        fence,
-        made: 0,
-        outcome: end === "again" ? undefined : end,
-      });
+      bench.settle("t", run, fence, { outcome: end === "again" ? undefined : end });
     /** Ends a run as our worker does. */
-    async function finish(run: string): Promise<void> {
-      expect(await settle(run, await start(run))).toBe("OK");
-    }
+    const finish = (run: string) => bench.work("t", run);
     const reconcile = async () => (await bench.store.runs.reconcile(QUEUE)).seen;
     async function expectDue(due: number): Promise<void> {
       expect(await bench.stored("t")).toMatchObject({
@@ -731,11 +659,10 @@ onEveryEngine("when a task is due", (connection) => {
     it("is independent of a manual run in between", async () => {
       const run = await fired();
       expect(await bench.trigger("t", "no")).toMatchObject({ outcome: "skipped" });
-      const manual = await bench.trigger("t", "m", "allow");
+      const manual = await bench.run("t", "m", "allow");
       await expectWaiting(run);
-      if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
       await bench.clock.advance(SECOND);
-      await finish(manual.run);
+      await finish(manual);
       await expectWaiting(run);
       await bench.clock.advance(SECOND);
       await finish(run);
@@ -750,9 +677,8 @@ onEveryEngine("when a task is due", (connection) => {
       "continues after a trigger that supersedes it while pending: by %s",
       async (_, overlap, own) => {
         await put({ overlap });
-        const manual = await bench.trigger("t", "m1");
-        if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
-        const fence = await start(manual.run);
+        const manual = await bench.run("t", "m1");
+        const fence = await start(manual);
         const due = bench.clock.now + MINUTE;
         await bench.clock.set(due);
         expect(await bench.claim("t", "a")).toEqual(["OK"]);
@@ -762,7 +688,7 @@ onEveryEngine("when a task is due", (connection) => {
         await bench.store.claims.trigger(bench.name("t"), by, own);
         expect(await ledger("t")).toEqual([["superseded", due, due]]);
         const next = bench.clock.now + MINUTE;
-        await settle(manual.run, fence);
+        await settle(manual, fence);
         await bench.workAll();
         expect(await bench.claim("t", "b")).toEqual(["OK"]);
         await bench.workAll();
@@ -1010,10 +936,8 @@ onEveryEngine("when a task is due", (connection) => {
     });
     const at = (seconds: number) => START + seconds * SECOND;
     const begin = async (run: string) => {
-      const started = await bench.begin("t", run);
-      if (started.word !== "OK") throw new Error(started.word);
-      const end = { fence: started.fence, made: 0, outcome: "succeeded" } as const;
-      return () => bench.store.runs.settle(bench.name("t"), run, end);
+      const { fence } = await bench.begun("t", run);
+      return () => bench.settle("t", run, fence);
     };
     const first = async () => (await runs("t"))[0]?.id as string;
 

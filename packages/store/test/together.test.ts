@@ -3,7 +3,7 @@ import type { StartResult } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { startFaultProxy } from "@carillon/testing";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { attempt, onEveryEngine, ownRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
@@ -75,13 +75,7 @@ function sentBy({ store }: Bench): string[] {
 }
 
 onEveryEngine("runs that start or end at one moment", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
   const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   const next = () => bench.store.claims.next(QUEUE);
 
@@ -123,12 +117,11 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
 
   it("of two queues use a script each", async () => {
     await bench.put({ id: "t", queue: QUEUE });
-    const answer = await bench.trigger("t", "a");
-    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
+    const run = await bench.run("t");
     const sent = sentBy(bench);
     const words = await Promise.all([
-      bench.begin("t", answer.run),
-      bench.begin({ ...bench.name("t"), queue: "others" }, answer.run),
+      bench.begin("t", run),
+      bench.begin({ ...bench.name("t"), queue: "others" }, run),
     ]);
     expect(words.map(({ word }) => word)).toEqual(["OK", "GONE"]);
     expect(sent).toEqual(["start-run", "start-run"]);
@@ -185,7 +178,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     const { generation } = await bench.stored("t");
     const ends = runs.slice(0, 2).map((run, i) => ({ run, fence: fences[i] as number }));
     const end = ({ run, fence }: { run: string; fence: number }) =>
-      bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome: "failed", error: "no" });
+      bench.settle("t", run, fence, { outcome: "failed", error: "no" });
     expect(await Promise.all(ends.map(end))).toEqual(["OK", "OK"]);
     // Two ends change nothing about the task, so that a concurrent decision about it holds.
     expect(await bench.stored("t")).toMatchObject({ state: "scheduled", generation });

@@ -1,7 +1,7 @@
 import { parseTask } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
@@ -57,12 +57,7 @@ const end =
   (outcome: "succeeded" | "failed", more: { nextAt?: number } = {}) =>
   async (bench: Bench) => {
     const [run = ""] = await bench.store.runs.open(bench.name("t"));
-    const started = await bench.begin("t", run);
-    if (started.word !== "OK") throw new Error(started.word);
-    const { fence } = started;
-    expect(await bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome, ...more })).toBe(
-      "OK",
-    );
+    await bench.work("t", run, { outcome, ...more });
   };
 
 /** Sets the entries of the shared calendar that CALENDAR excludes. */
@@ -279,13 +274,7 @@ const TRANSITIONS: readonly Transition[] = [
 ];
 
 onEveryEngine("the state of a task", (connection) => {
-  let bench: Bench;
-  beforeEach(async () => {
-    bench = await Bench.open(connection());
-  });
-  afterEach(async () => {
-    await bench.close();
-  });
+  const bench = Bench.use(connection);
 
   const seconds = (ms: number | undefined) => (ms === undefined ? undefined : (ms - START) / SECOND);
 

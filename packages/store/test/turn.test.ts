@@ -138,6 +138,8 @@ async function handle(job: Job): Promise<unknown> {
 }
 
 onEveryEngine("a turn", (connection) => {
+  const own = Bench.use(connection);
+
   const prefixOf = (bench: Bench) => bullPrefix(bench.store.namespace, QUEUE);
   /** Whether no work is left for a worker. */
   const idle = (queue: Queue) =>
@@ -293,7 +295,6 @@ onEveryEngine("a turn", (connection) => {
   });
 
   it("reports answers that make no sense, and works on", async () => {
-    const own = await Bench.open(connection());
     await add(own, 2);
     const nonsense = [
       { words: [], jobs: [["id", "token", ["data", "{"], ["start"]]], limit: 0, delay: 0, error: "" },
@@ -313,11 +314,9 @@ onEveryEngine("a turn", (connection) => {
     await idle(own.queue());
     expect(errors.map(({ name }) => name)).toEqual(["SyntaxError", "TypeError"]);
     await worker.close();
-    await own.close();
   });
 
   it("counts the end of a run once, however often it is sent", async () => {
-    const own = await Bench.open(connection());
     await add(own, 1);
     const { keys } = internalsOf(own.store);
     const [lane] = lanesOf(own);
@@ -336,11 +335,9 @@ onEveryEngine("a turn", (connection) => {
     await internalsOf(own.store).link.ask((client) => client.del(keys.queue(QUEUE).turn("me", 0)));
     expect((await finish([end])).words).toEqual(["OK"]);
     expect(await own.store.runs.stats(name)).toMatchObject({ succeeded: "1", crashes: "0", attempts: "1" });
-    await own.close();
   });
 
   it("does nothing if it arrives after a newer one of its lane", async () => {
-    const own = await Bench.open(connection());
     await add(own, 3);
     const [lane] = lanesOf(own);
     const [taken] = (await lane.next(1)([])).jobs as [Taken];
@@ -359,11 +356,9 @@ onEveryEngine("a turn", (connection) => {
     const [second] = (await newest([])).jobs as [Taken];
     expect(await withoutEnds([])).toMatchObject({ jobs: [] });
     expect((await newest([])).jobs.map(([id]) => id)).toEqual([second[0]]);
-    await own.close();
   });
 
   it("ends no run for an attempt that another one has taken over, even with the lock of the job", async () => {
-    const own = await Bench.open(connection());
     await add(own, 1);
     const [lane] = lanesOf(own);
     const [taken] = (await lane.next(1)([])).jobs as [Taken];
@@ -371,11 +366,9 @@ onEveryEngine("a turn", (connection) => {
     expect((await lane.next(0)([{ ...end, fence: end.fence - 1 }])).words).toEqual(["ASK"]);
     expect(await own.store.runs.get(QUEUE, end.run)).toMatchObject({ state: "running" });
     expect((await lane.next(0)([end])).words).toEqual(["OK"]);
-    await own.close();
   });
 
   it("acknowledges only the end that a final run has: its fence and its outcome", async () => {
-    const own = await Bench.open(connection());
     await add(own, 1);
     const [lane] = lanesOf(own);
     const [taken] = (await lane.next(1)([])).jobs as [Taken];
@@ -385,11 +378,9 @@ onEveryEngine("a turn", (connection) => {
     expect(await words({})).toEqual(["OK"]);
     expect(await words({ fence: end.fence - 1 })).toEqual(["ASK"]);
     expect(await words({ outcome: "partial" })).toEqual(["ASK"]);
-    await own.close();
   });
 
   it("says if a job has ended whose run could not be written, also when it is sent again", async () => {
-    const own = await Bench.open(connection());
     await own.put({ id: "p0", alertIf: { noSuccessFor: "1h" } });
     await own.trigger("p0", "one");
     const { link, keys } = internalsOf(own.store);
@@ -402,13 +393,11 @@ onEveryEngine("a turn", (connection) => {
     expect((await finish([end])).words).toEqual(["ENDED"]);
     expect((await finish([end])).words).toEqual(["ENDED"]);
     expect(await own.queue().getJobState(end.run)).toBe("completed");
-    await own.close();
   });
 
   it.each(["wait", "prioritized"])(
     "ends runs although foreign data is in place of %s, also when it is sent again",
     async (list) => {
-      const own = await Bench.open(connection());
       await add(own, 2);
       const { link, keys } = internalsOf(own.store);
       const [lane] = lanesOf(own);
@@ -422,12 +411,10 @@ onEveryEngine("a turn", (connection) => {
       const journal = await link.ask((client) => client.zscore(keys.queue(QUEUE).journal, first[0]));
       expect(journal).not.toBeNull();
       expect((await lane.next(2)([{ ...end, fence }])).error).toContain("WRONGTYPE");
-      await own.close();
     },
   );
 
   it.each([0, 1])("does not start a run whose task was deleted, after %d starts", async (starts) => {
-    const own = await Bench.open(connection());
     await add(own, 2);
     const [lane] = lanesOf(own);
     const started = async (take: number) =>
@@ -438,11 +425,9 @@ onEveryEngine("a turn", (connection) => {
     const { task, stats } = keys.queue(QUEUE);
     await link.ask((client) => client.del(task("system/p0"), stats("system/p0")));
     expect(await started(1)).toEqual([undefined]);
-    await own.close();
   });
 
   it("leaves the end of all but plain jobs to BullMQ, and does not change their runs", async () => {
-    const own = await Bench.open(connection());
     const { job, run } = internalsOf(own.store).keys.queue(QUEUE);
     const { link } = internalsOf(own.store);
     const ways: Record<string, (key: string) => Promise<unknown>> = {
@@ -471,11 +456,9 @@ onEveryEngine("a turn", (connection) => {
     expect(without(await own.dump())).toEqual(without(before));
     for (const { run: id } of ends)
       expect(await link.ask((client) => client.hget(run(id), "state"))).toBe("running");
-    await own.close();
   });
 
   it("leaves the end of a job with a parent, or an id for deduplication, to BullMQ", async () => {
-    const own = await Bench.open(connection());
     const { job } = internalsOf(own.store).keys.queue(QUEUE);
     const { link } = internalsOf(own.store);
     await add(own, 3);
@@ -501,11 +484,9 @@ onEveryEngine("a turn", (connection) => {
     await worker.close();
     expect({ [first]: words[first], [second]: words[second] }).toEqual({ [first]: "ASK", [second]: "ASK" });
     expect(Object.values(words).filter((word) => word === "OK")).toHaveLength(1);
-    await own.close();
   });
 
   it("leaves the start of all but plain runs to the worker", async () => {
-    const own = await Bench.open(connection());
     const { job, run } = internalsOf(own.store).keys.queue(QUEUE);
     const { link } = internalsOf(own.store);
     await add(own, 4);
@@ -524,6 +505,5 @@ onEveryEngine("a turn", (connection) => {
       "plain@1": undefined,
     });
     expect(error).toBe("");
-    await own.close();
   });
 });

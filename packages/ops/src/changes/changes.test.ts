@@ -1,19 +1,15 @@
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
 import { operatorOf } from "../operator.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 
-let kit: TestKit;
-eachKit({ types: [ring], start: START }, (made) => {
-  kit = made;
-});
+const { kit, ops } = eachKit({ types: [ring], start: START });
 
 const task = (id: string, more: object = {}) => ({
   ...{ id, type: "ring", queue: QUEUE, schedule: { every: "1h" } },
@@ -35,7 +31,7 @@ describe("the change log", () => {
     await ann.put(task("a", { payload: { n: 2 }, description: "two" }));
     await ann.update("a", (stored) => ({ ...stored, priority: 3 }));
     await ann.delete("a", { by: "carol" });
-    const { changes, cursor } = await operatorOf(kit.client).changes.list();
+    const { changes, cursor } = await ops.changes.list();
     expect(cursor).toBeUndefined();
     expect(changes).toMatchObject([
       { kind: "delete", by: "carol", before: { type: "ring", payload: { n: 2 }, priority: 3 } },
@@ -55,8 +51,8 @@ describe("the change log", () => {
     const alerts = (path: string) => [{ on: ["failed" as const], url: `https://hooks.example/${path}` }];
     await kit.client.put(task("a", { alerts: alerts("s3cret") }));
     await kit.client.put(task("a", { alerts: alerts("an0ther") }));
-    await operatorOf(kit.client).defaults.set({ scope: "all", policies: { alerts: alerts("s3cret") } });
-    const { changes } = await operatorOf(kit.client).changes.list();
+    await ops.defaults.set({ scope: "all", policies: { alerts: alerts("s3cret") } });
+    const { changes } = await ops.changes.list();
     const shown = (mark: string) => [
       { format: "json", on: ["failed"], url: `https://hooks.example/[hidden ${mark}]` },
     ];
@@ -188,7 +184,7 @@ describe("the change log", () => {
     const { id } = await operatorOf(clientOf("ann")).freezes.put({ owner: "acme", note: "INC-43" });
     await operatorOf(clientOf("bob")).freezes.delete({ id });
     const scope = { owner: "acme", freeze: id };
-    expect((await operatorOf(kit.client).changes.list()).changes).toMatchObject([
+    expect((await ops.changes.list()).changes).toMatchObject([
       { kind: "unfreeze", by: "bob", scope },
       { kind: "freeze", by: "ann", scope, after: { note: "INC-43" } },
     ]);
@@ -227,7 +223,7 @@ describe("the change log", () => {
     await ann.putMany(many);
     await operatorOf(ann).tasks.pauseMany({ owner: "acme", note: "incident", dryRun: true });
     await operatorOf(ann).tasks.pauseMany({ owner: "acme", note: "incident" });
-    const { changes } = await operatorOf(kit.client).changes.list({ task: "acme/t29" });
+    const { changes } = await ops.changes.list({ task: "acme/t29" });
     expect(changes).toMatchObject([
       { kind: "pause", by: "ann", scope: { owner: "acme" }, count: 30, details: { note: "incident" } },
       {
@@ -241,7 +237,7 @@ describe("the change log", () => {
     // A change that names all its tasks is not listed for others.
     await operatorOf(ann).tasks.resumeMany({ tasks: ["acme/t3", "acme/t4"] });
     const kinds = async (id: string) =>
-      (await operatorOf(kit.client).changes.list({ task: `acme/${id}` })).changes.map((one) => one.kind);
+      (await ops.changes.list({ task: `acme/${id}` })).changes.map((one) => one.kind);
     expect(await kinds("t4")).toEqual(["resume", "pause", "put"]);
     expect(await kinds("t29")).toEqual(["pause", "put"]);
   });
@@ -301,12 +297,12 @@ describe("the change log", () => {
     ]);
     expect(await listed(kit.client, { from: START + 60_000 })).toHaveLength(2);
     const before = { to: START + 60_000, limit: 1 };
-    expect((await operatorOf(kit.client).changes.list(before)).changes[0]?.at).toBe(START);
+    expect((await ops.changes.list(before)).changes[0]?.at).toBe(START);
     expect(await listed(clientOf("eve", "acme"))).toEqual([["put", "ann", "a"]]);
-    const first = await operatorOf(kit.client).changes.list({ limit: 3 });
-    const rest = await operatorOf(kit.client).changes.list({ cursor: first.cursor });
+    const first = await ops.changes.list({ limit: 3 });
+    const rest = await ops.changes.list({ cursor: first.cursor });
     expect([first.changes.length, rest.changes.length, rest.cursor]).toEqual([3, 1, undefined]);
-    const { changes } = operatorOf(kit.client);
+    const { changes } = ops;
     const large = `${2n ** 64n}-0`;
     await expect(changes.undo({ id: large })).rejects.toMatchObject({ field: "id" });
     await expect(changes.list({ cursor: large })).rejects.toMatchObject({
@@ -316,7 +312,7 @@ describe("the change log", () => {
 
   it("replaces long values by their size", async () => {
     await kit.client.put(task("a", { payload: { text: "x".repeat(5_000) } }));
-    const [change] = (await operatorOf(kit.client).changes.list()).changes;
+    const [change] = (await ops.changes.list()).changes;
     expect(change?.after?.["payload"]).toBe("(5011 characters)");
   });
 });

@@ -573,7 +573,9 @@ it("does not tell a bound client how many jobs others have", async () => {
   await internalsOf(store).link.client.lpush(`${internalsOf(store).keys.queue(QUEUE).bull}active`, "other");
   const { reasons } = await statusOf(new Client({ store, owner: "acme" }));
   expect(reasons).toMatchObject([{ code: "JOBS_WAIT", owner: "acme" }]);
-  expect(reasons[0]?.message).toBe("the queue bells: runs wait for a worker, the oldest for 1 min 1 s.");
+  expect(reasons[0]?.message).toMatch(
+    /^the queue bells: runs wait for a worker, the oldest for 1 min \d+ s\.$/,
+  );
   expect((await statusOf(new Client({ store, owner: "other" }))).reasons).toEqual([]);
 });
 

@@ -1,15 +1,11 @@
 import { operatorOf } from "@carillon/ops";
 import { Client, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { eachBells, MINUTE, putBell, QUEUE, START } from "../../../../test/bells.js";
 import { readRuns } from "./board-reads.js";
 
 describe("the board", () => {
-  let kit: TestKit;
-  eachBells((made) => {
-    kit = made;
-  });
+  const { kit, ops } = eachBells();
 
   const put = (id: string, type: string, rest: Partial<TaskInput> = {}) =>
     putBell(kit, id, type, { schedule: { every: "10m" }, ...rest });
@@ -66,7 +62,7 @@ describe("the board", () => {
   it("shows an owner's tasks alone to a client that is bound to it", async () => {
     await put("mine", "fine", { owner: "acme" });
     await put("theirs", "failing", { owner: "globex" });
-    await operatorOf(kit.client).freezes.put({ owner: "globex", note: "secret" });
+    await ops.freezes.put({ owner: "globex", note: "secret" });
     await kit.advance("30m");
     const acme = new Client({ store: kit.store, owner: "acme" });
     for (const by of ["task", "queue", "owner", "tag"] as const) {
@@ -82,9 +78,9 @@ describe("the board", () => {
     await put("slow", "fine");
     await put("frozen", "fine", { owner: "acme" });
     const until = START + 40 * MINUTE;
-    await operatorOf(kit.client).freezes.put({ owner: "acme", until: new Date(until), note: "an audit" });
+    await ops.freezes.put({ owner: "acme", until: new Date(until), note: "an audit" });
     const tasks = [{ queue: QUEUE, owner: "acme", id: "frozen" }];
-    await operatorOf(kit.client).freezes.put({ tasks, from: new Date(until) });
+    await ops.freezes.put({ tasks, from: new Date(until) });
     await kit.worker.pause();
     await kit.advance("15m");
     await kit.worker.resume();
@@ -102,7 +98,7 @@ describe("the board", () => {
 
   it("keeps the bands of freezes and pauses that ended, for those who may see their tasks", async () => {
     for (const owner of ["acme", "globex"]) await put("t", "fine", { owner });
-    const { freezes, queues, tasks } = operatorOf(kit.client);
+    const { freezes, queues, tasks } = ops;
     const later = (minutes: number) => new Date(START + minutes * MINUTE).toISOString();
     await freezes.put({ owner: "acme", until: later(10), note: "planned" });
     for (const note of ["first", "second"]) {
@@ -154,7 +150,7 @@ describe("the board", () => {
     await put("new", "fine");
     const from = new Date(START - 60 * MINUTE).toISOString();
     const to = new Date(START - 1).toISOString();
-    await operatorOf(kit.client).backfills.start({ id: "new", from, to, overlap: "allow" });
+    await ops.backfills.start({ id: "new", from, to, overlap: "allow" });
     await kit.advance("1m");
     const found = await board({ from: START - 60 * MINUTE, to: START + 5 * MINUTE });
     expect(sums(found, "system/new")).toEqual({ planned: 6, backfilled: 6 });

@@ -1,10 +1,9 @@
 import { TaskSchedule } from "@carillon/core/internal";
 import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
 import { SlowSchedules } from "../../test/slow-schedules.js";
 
 type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
@@ -25,10 +24,7 @@ const failing = defineTask("failing", {
 });
 
 describe("the forecast", () => {
-  let kit: TestKit;
-  eachKit({ types: [fine, failing], start: START }, (made) => {
-    kit = made;
-  });
+  const { kit, ops } = eachKit({ types: [fine, failing], start: START });
 
   const put = (id: string, rest: Partial<TaskInput> = {}) =>
     kit.client.put({ id, type: "fine", queue: QUEUE, schedule: { every: "10m" }, overlap: "allow", ...rest });
@@ -37,9 +33,9 @@ describe("the forecast", () => {
     list.map(({ task, nominal, due }) => `${task.id} of ${minutes(nominal)} at ${minutes(due)}`);
   /** Leaves occurrences undecided, and so owed, as if no node had been running. */
   async function owing(during: string): Promise<void> {
-    await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE });
+    await ops.tasks.pauseMany({ queue: QUEUE });
     await kit.advance(during);
-    await operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, missed: "catch-up" });
+    await ops.tasks.resumeMany({ queue: QUEUE, missed: "catch-up" });
   }
   async function happened(within: string): Promise<string[]> {
     const since = kit.now;
@@ -74,7 +70,7 @@ describe("the forecast", () => {
   it.each(OWED)("includes owed times: %s", async (_what, task, now) => {
     await put("t", task);
     await owing("65m");
-    const forecast = (await operatorOf(kit.client).occurrences.upcoming({ within: "2h" })).upcoming;
+    const forecast = (await ops.occurrences.upcoming({ within: "2h" })).upcoming;
     expect(forecast.filter(({ due }) => due <= kit.now).map(({ nominal }) => minutes(nominal))).toEqual(now);
     expect(forecast.filter(({ due }) => due < kit.now)).toEqual([]);
     expect(await happened("2h")).toEqual(named(forecast).sort());
@@ -87,12 +83,12 @@ describe("the forecast", () => {
       rerun: { delay: "5m", jitter: 0 },
     });
     await kit.advance("61m");
-    expect(named((await operatorOf(kit.client).occurrences.upcoming({ within: "90m" })).upcoming)).toEqual([
+    expect(named((await ops.occurrences.upcoming({ within: "90m" })).upcoming)).toEqual([
       "t of 60 at 65",
       "t of 125 at 125",
     ]);
     await owing("9m");
-    const forecast = named((await operatorOf(kit.client).occurrences.upcoming({ within: "90m" })).upcoming);
+    const forecast = named((await ops.occurrences.upcoming({ within: "90m" })).upcoming);
     expect(forecast).toEqual(["t of 60 at 70", "t of 130 at 130"]);
     // The run of minute 130 fails as well, which the forecast cannot know.
     expect((await happened("60m")).sort()).toEqual([...forecast].sort());
@@ -103,21 +99,15 @@ describe("the forecast", () => {
     await kit.worker.pause();
     await kit.advance("20m");
     expect((await kit.client.get("t")).pending).toHaveLength(1);
-    expect(named((await operatorOf(kit.client).occurrences.upcoming({ within: "1h" })).upcoming)).toEqual([
-      "t of 30 at 30",
-    ]);
+    expect(named((await ops.occurrences.upcoming({ within: "1h" })).upcoming)).toEqual(["t of 30 at 30"]);
   });
 
   it("marks what a freeze skips and holds, and includes what it releases at its end", async () => {
     await put("t");
     await put("once", { schedule: { at: START + 25 * MINUTE }, catchUp: "skip" });
     await put("free", { owner: "acme", schedule: { every: "30m" } });
-    await operatorOf(kit.client).freezes.put({
-      owner: "system",
-      from: START + 15 * MINUTE,
-      until: START + 35 * MINUTE,
-    });
-    const forecast = (await operatorOf(kit.client).occurrences.upcoming({ within: "50m" })).upcoming;
+    await ops.freezes.put({ owner: "system", from: START + 15 * MINUTE, until: START + 35 * MINUTE });
+    const forecast = (await ops.occurrences.upcoming({ within: "50m" })).upcoming;
     const frozen = forecast.filter((one) => one.frozen);
     expect(named(frozen)).toEqual(["t of 20 at 20", "t of 30 at 30"]);
     expect(frozen[0]?.frozen).toMatchObject({ until: START + 35 * MINUTE });
@@ -140,10 +130,10 @@ describe("the forecast", () => {
       rerun: { delay: "10m", jitter: 0 },
     });
     await kit.advance("6m");
-    await operatorOf(kit.client).freezes.put({ all: true, note: "INC-43" }, { by: "ann" });
-    const forecast = (await operatorOf(kit.client).occurrences.upcoming({ within: "1h" })).upcoming;
+    await ops.freezes.put({ all: true, note: "INC-43" }, { by: "ann" });
+    const forecast = (await ops.occurrences.upcoming({ within: "1h" })).upcoming;
     expect(named(forecast)).toEqual(["again of 5 at 15", "once of 25 at 25"]);
-    const next = (await operatorOf(kit.client).occurrences.upcoming()).upcoming;
+    const next = (await ops.occurrences.upcoming()).upcoming;
     expect(named(next)).toEqual(named(forecast));
     for (const { frozen } of [...forecast, ...next])
       expect(frozen).toMatchObject({ by: "ann", note: "INC-43", until: undefined });
@@ -182,12 +172,10 @@ describe("the forecast", () => {
   it("neither hides other tasks behind a frequent one, nor cuts it", async () => {
     await put("often", { schedule: { every: "1s" } });
     await put("hourly", { schedule: { every: "1h" } });
-    const all = (await operatorOf(kit.client).occurrences.upcoming({ within: "4h", limit: 100_000 }))
-      .upcoming;
+    const all = (await ops.occurrences.upcoming({ within: "4h", limit: 100_000 })).upcoming;
     expect(all.filter(({ task }) => task.id === "often")).toHaveLength(4 * 3600);
     expect(all.filter(({ task }) => task.id === "hourly")).toHaveLength(4);
-    const first = (await operatorOf(kit.client).occurrences.upcoming({ within: "4h", limit: 4_000 }))
-      .upcoming;
+    const first = (await ops.occurrences.upcoming({ within: "4h", limit: 4_000 })).upcoming;
     expect(first).toEqual(all.slice(0, 4_000));
     expect(first.filter(({ task }) => task.id === "hourly")).toHaveLength(1);
   });
@@ -198,9 +186,7 @@ describe("the forecast", () => {
     await owing("1h");
     const latest = vi.spyOn(TaskSchedule.prototype, "latest");
     try {
-      expect((await operatorOf(kit.client).occurrences.upcoming({ within: "10m" })).upcoming).toHaveLength(
-        301,
-      );
+      expect((await ops.occurrences.upcoming({ within: "10m" })).upcoming).toHaveLength(301);
       expect(latest.mock.calls.length).toBeLessThan(10_000);
     } finally {
       latest.mockRestore();
@@ -208,19 +194,13 @@ describe("the forecast", () => {
   });
 
   describe("with too many steps", () => {
-    afterEach(() => {
-      vi.restoreAllMocks();
-    });
     it("does not block the process", async () => {
       await put("often", { schedule: { every: "1s" } });
-      const slow = new SlowSchedules();
-      const forecast = () =>
-        operatorOf(kit.client)
-          .occurrences.upcoming({ within: "10m", limit: 10_000 })
-          .then(({ upcoming }) => upcoming);
-      expect(
-        await slow.longestTurn(async () => expect(await forecast()).toHaveLength(600)),
-      ).toBeLessThanOrEqual(30);
+      using slow = new SlowSchedules();
+      const longest = await slow.longestTurn(async () => {
+        expect((await ops.occurrences.upcoming({ within: "10m", limit: 10_000 })).upcoming).toHaveLength(600);
+      });
+      expect(longest).toBeLessThanOrEqual(30);
       expect(slow.worked).toBeGreaterThanOrEqual(600);
     });
 
@@ -231,14 +211,11 @@ describe("the forecast", () => {
         catchUpLimits: { max: 1_000, every: "1h" },
       });
       await owing("1h");
-      const slow = new SlowSchedules();
-      const forecast = () =>
-        operatorOf(kit.client)
-          .occurrences.upcoming({ within: "10m" })
-          .then(({ upcoming }) => upcoming);
-      expect(
-        await slow.longestTurn(async () => expect(await forecast()).toHaveLength(1)),
-      ).toBeLessThanOrEqual(30);
+      using slow = new SlowSchedules();
+      const longest = await slow.longestTurn(async () => {
+        expect((await ops.occurrences.upcoming({ within: "10m" })).upcoming).toHaveLength(1);
+      });
+      expect(longest).toBeLessThanOrEqual(30);
       expect(slow.worked).toBeGreaterThanOrEqual(1_000);
     });
 
@@ -246,22 +223,16 @@ describe("the forecast", () => {
       const except = Array.from({ length: 32 }, (_, n) => ({ cron: `${n} 3 * * * *` }));
       await put("often", { schedule: { every: "1s", except } });
       const stepsAtPace = async (pace: number) => {
-        const slow = new SlowSchedules(pace);
-        await expect(
-          operatorOf(kit.client)
-            .occurrences.upcoming({ within: "3650d", limit: 100_000 })
-            .then(({ upcoming }) => upcoming),
-        ).rejects.toMatchObject({
+        using slow = new SlowSchedules(pace);
+        await expect(ops.occurrences.upcoming({ within: "3650d", limit: 100_000 })).rejects.toMatchObject({
           code: "INVALID_OPTION",
           field: "within",
           remedy: "Ask for a shorter time, a smaller limit, or one queue.",
         });
         // Within a limit that it reaches, it answers at any pace.
         const steps = slow.worked / pace;
-        expect(
-          (await operatorOf(kit.client).occurrences.upcoming({ within: "3650d", limit: 3_000 })).upcoming,
-        ).toHaveLength(3_000);
-        vi.restoreAllMocks();
+        const { upcoming } = await ops.occurrences.upcoming({ within: "3650d", limit: 3_000 });
+        expect(upcoming).toHaveLength(3_000);
         return steps;
       };
       const steps = await stepsAtPace(1);
@@ -277,10 +248,9 @@ describe("the forecast", () => {
       return Array.from({ length: most }, () => ({ local: "system/t", at: kit.now }));
     };
     tasks.get = async () => undefined;
-    expect(
-      (await operatorOf(kit.client).occurrences.upcoming({ within: "1h", queue: QUEUE, limit: 60_000 }))
-        .upcoming,
-    ).toEqual([]);
+    expect((await ops.occurrences.upcoming({ within: "1h", queue: QUEUE, limit: 60_000 })).upcoming).toEqual(
+      [],
+    );
     expect(asked).toEqual([60_000, 100_000]);
   });
 });

@@ -1,17 +1,12 @@
 import { defineTask } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
 import { expect, it } from "vitest";
-import { eachKit } from "../../../../test/helpers.js";
-import { operatorOf } from "../operator.js";
+import { eachKit } from "../../../../test/each-kit.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const ring = defineTask("ring", { queue: "jobs", handler: () => {} });
 const task = { id: "a", type: "ring", queue: "jobs", schedule: { manual: true } } as const;
 
-let kit: TestKit;
-eachKit({ types: [ring], start: START }, (made) => {
-  kit = made;
-});
+const { kit, ops } = eachKit({ types: [ring], start: START });
 
 const is = async (more: object = {}) =>
   expect(await kit.client.get("a")).toMatchObject({ state: "scheduled", nextExecution: undefined, ...more });
@@ -49,7 +44,6 @@ it("a schedule is changed to manual and back, and a finished task becomes manual
 
 it("every question about times has an answer: none", async () => {
   await kit.client.put(task);
-  const ops = operatorOf(kit.client);
   const range = { from: START, to: START + 86_400_000 };
   expect(await ops.occurrences.load({ queue: "jobs" })).toMatchObject({ total: 0, tasks: 1 });
   expect(await ops.occurrences.ticks({ id: "a", ...range })).toMatchObject({ ticks: [] });
@@ -65,7 +59,7 @@ it("every question about times has an answer: none", async () => {
 });
 
 it("one that its set does not have any more finishes, also if it is triggered", async () => {
-  const { sets } = operatorOf(kit.client);
+  const { sets } = ops;
   await sets.apply({ set: "s", tasks: [task, { ...task, id: "b" }] });
   await sets.apply({ set: "s", tasks: [{ ...task, id: "b" }] });
   await is({ state: "finished" });

@@ -1,6 +1,5 @@
 import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { Client, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
 import { eachBells, MINUTE, putBell, QUEUE, START } from "../../../../test/bells.js";
@@ -10,10 +9,7 @@ import { SlowSchedules } from "../../test/slow-schedules.js";
 type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
 
 describe("the occurrences of tasks", () => {
-  let kit: TestKit;
-  eachBells((made) => {
-    kit = made;
-  });
+  const { kit, ops } = eachBells();
 
   const put = (id: string, type: string, rest: Partial<TaskInput>) => putBell(kit, id, type, rest);
   const named = (list: readonly Upcoming[]) =>
@@ -43,11 +39,8 @@ describe("the occurrences of tasks", () => {
       }
       expect(dues.size).toBe(owners.length);
       const expected = [...dues].sort((a, b) => a - b);
-      expect((await operatorOf(kit.client).occurrences.upcoming()).upcoming.map(({ due }) => due)).toEqual(
-        expected,
-      );
-      const times = (await operatorOf(kit.client).occurrences.upcoming({ within: "1d", limit: 1_000 }))
-        .upcoming;
+      expect((await ops.occurrences.upcoming()).upcoming.map(({ due }) => due)).toEqual(expected);
+      const times = (await ops.occurrences.upcoming({ within: "1d", limit: 1_000 })).upcoming;
       const first = owners.map((owner) => times.find(({ task }) => task.owner === owner)?.due ?? 0);
       expect(first.sort((a, b) => a - b)).toEqual(expected);
       await kit.advance("1d");
@@ -65,18 +58,16 @@ describe("the occurrences of tasks", () => {
     await put("again", "failing", { rerun: { delay: "20m", jitter: 0 } });
     await put("plain", "fine", { schedule: { at: START + 90 * MINUTE } });
     await kit.advance("1m");
-    expect(named((await operatorOf(kit.client).occurrences.upcoming()).upcoming)).toEqual([
+    expect(named((await ops.occurrences.upcoming()).upcoming)).toEqual([
       ["once", 11],
       ["again", 60],
       ["plain", 90],
     ]);
-    expect(named((await operatorOf(kit.client).occurrences.upcoming({ limit: 1 })).upcoming)).toEqual([
-      ["once", 11],
-    ]);
+    expect(named((await ops.occurrences.upcoming({ limit: 1 })).upcoming)).toEqual([["once", 11]]);
     expect((await kit.client.get("once")).nextExecution).toBe(START + 11 * MINUTE);
 
     await kit.advance("1h");
-    expect(named((await operatorOf(kit.client).occurrences.upcoming()).upcoming)).toEqual([
+    expect(named((await ops.occurrences.upcoming()).upcoming)).toEqual([
       ["again", 80],
       ["plain", 90],
     ]);
@@ -85,9 +76,7 @@ describe("the occurrences of tasks", () => {
       ["plain", 90],
       ["again", 120],
     ];
-    expect(named((await operatorOf(kit.client).occurrences.upcoming({ within: "1h" })).upcoming)).toEqual(
-      forecast,
-    );
+    expect(named((await ops.occurrences.upcoming({ within: "1h" })).upcoming)).toEqual(forecast);
     await kit.advanceTo(START + 80 * MINUTE);
     expect((await kit.client.runs.list("again")).map(({ trigger }) => trigger)).toEqual([
       "retry",
@@ -106,7 +95,7 @@ describe("the occurrences of tasks", () => {
   });
 
   it("marks an excluded time, with the reason", async () => {
-    await operatorOf(kit.client).calendars.put({ name: "holidays", entries: ["2026-01-02", "2026-01-05"] });
+    await ops.calendars.put({ name: "holidays", entries: ["2026-01-02", "2026-01-05"] });
     const except = [{ named: "holidays" }, { calendar: "Sat" }, { cron: "0 9 4 * *" }];
     await put("t", "fine", { schedule: { cron: "0 9 * * *", except } });
     await put("any", "fine", { schedule: { any: [{ cron: "0 9 * * *", except }, { cron: "0 9 2 * *" }] } });
@@ -133,7 +122,6 @@ describe("the occurrences of tasks", () => {
   });
 
   it("explains what is due or waits now, or comes next, if no time is given", async () => {
-    const ops = operatorOf(kit.client);
     const present = async (id: string, time?: "now") => {
       const { verdict, why, time: at } = await explained(kit.client, id, time);
       return [verdict, why.code, (at - START) / MINUTE];
@@ -257,9 +245,9 @@ describe("the occurrences of tasks", () => {
   ];
   it.each(BACKLOG)("counts %s of a backlog towards maxRuns", async (_what, rest, maxRuns, last) => {
     await put("t", "fine", { overlap: "allow", schedule: { every: "10m", maxRuns }, ...rest });
-    await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE });
+    await ops.tasks.pauseMany({ queue: QUEUE });
     await kit.advance("45m");
-    await operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, missed: "catch-up" });
+    await ops.tasks.resumeMany({ queue: QUEUE, missed: "catch-up" });
     expect([await verdict(10), await verdict(20), await verdict(40)]).toEqual(["due", "due", "due"]);
     expect([await verdict(last), await verdict(last + 10)]).toEqual(["planned", "no-occurrence"]);
     await kit.advance("2h");
@@ -268,20 +256,15 @@ describe("the occurrences of tasks", () => {
 
   it("reports if there are too many times before it to count, and does not block the process", async () => {
     await put("t", "fine", { schedule: { every: "1s", maxRuns: 1_000_000 } });
-    const slow = new SlowSchedules();
-    try {
-      const at = async (hours: number) =>
-        (await explained(kit.client, "t", START + hours * 3_600_000)).summary;
-      const longest = await slow.longestTurn(async () => {
-        expect(await at(1)).toBe("It is due at 2026-01-01T01:00:00Z, in 1 h.");
-        expect(await at(100)).toBe(
-          "It is due at 2026-01-05T04:00:00Z, in 4 d 4 h, unless maxRuns is reached before.",
-        );
-      });
-      expect(longest).toBeLessThanOrEqual(30);
-    } finally {
-      vi.restoreAllMocks();
-    }
+    using slow = new SlowSchedules();
+    const at = async (hours: number) => (await explained(kit.client, "t", START + hours * 3_600_000)).summary;
+    const longest = await slow.longestTurn(async () => {
+      expect(await at(1)).toBe("It is due at 2026-01-01T01:00:00Z, in 1 h.");
+      expect(await at(100)).toBe(
+        "It is due at 2026-01-05T04:00:00Z, in 4 d 4 h, unless maxRuns is reached before.",
+      );
+    });
+    expect(longest).toBeLessThanOrEqual(30);
   });
 
   describe("load", () => {
@@ -310,21 +293,19 @@ describe("the occurrences of tasks", () => {
         { any: [{ cron: "5 * * * *" }, { cron: "10 1 * * *" }], except: [{ cron: "5 3 * * *" }] },
         { owner: "acme" },
       );
-      const { counts, total, tasks, ...load } = await operatorOf(kit.client).occurrences.load({
+      const { counts, total, tasks, ...load } = await ops.occurrences.load({
         to: START + 4 * HOUR,
         step: "30m",
       });
       expect([load.from, load.step, counts.length, tasks]).toEqual([START, 30 * MINUTE, 8, 15]);
-      const upcoming = (
-        await operatorOf(kit.client).occurrences.upcoming({ within: "4h", limit: 10_000 })
-      ).upcoming.filter(({ due }) => due < START + 4 * HOUR);
+      const upcoming = (await ops.occurrences.upcoming({ within: "4h", limit: 10_000 })).upcoming.filter(
+        ({ due }) => due < START + 4 * HOUR,
+      );
       const wanted = new Array(8).fill(0);
       for (const { due } of upcoming) wanted[Math.floor((due - START) / (30 * MINUTE))] += 1;
       expect(counts).toEqual(wanted);
       expect(total).toBe(upcoming.length);
-      expect(
-        await operatorOf(kit.client).occurrences.load({ owner: "acme", to: START + 4 * HOUR }),
-      ).toMatchObject({
+      expect(await ops.occurrences.load({ owner: "acme", to: START + 4 * HOUR })).toMatchObject({
         tasks: 1,
         total: 4,
       });
@@ -337,12 +318,12 @@ describe("the occurrences of tasks", () => {
       await many(4, { at: "2026-01-01T01:30:00Z" }, { tags: ["billing"] });
       await many(1, { cron: "15 * * * *", maxRuns: 2 }, { tags: ["billing"] });
       const [from, until] = [START + HOUR, START + 2.5 * HOUR];
-      const { id } = await operatorOf(kit.client).freezes.put({ tag: "billing", from, until });
-      await operatorOf(kit.client).freezes.put({ owner: "acme", from: START + 3 * HOUR });
-      const load = await operatorOf(kit.client).occurrences.load({ to: START + 5 * HOUR });
-      const upcoming = (
-        await operatorOf(kit.client).occurrences.upcoming({ within: "5h", limit: 1_000 })
-      ).upcoming.filter(({ due, frozen }) => due < START + 5 * HOUR && !frozen);
+      const { id } = await ops.freezes.put({ tag: "billing", from, until });
+      await ops.freezes.put({ owner: "acme", from: START + 3 * HOUR });
+      const load = await ops.occurrences.load({ to: START + 5 * HOUR });
+      const upcoming = (await ops.occurrences.upcoming({ within: "5h", limit: 1_000 })).upcoming.filter(
+        ({ due, frozen }) => due < START + 5 * HOUR && !frozen,
+      );
       const wanted = new Array(5).fill(0);
       for (const { due } of upcoming) wanted[Math.floor((due - START) / HOUR)] += 1;
       expect([load.counts, load.total, load.tasks]).toEqual([wanted, upcoming.length, 11]);
@@ -350,15 +331,15 @@ describe("the occurrences of tasks", () => {
       expect(load.frozen).toBe(4 + 2 + 2);
       const there = load.busiest.flatMap(({ collisions }) => collisions).find(({ at }) => at === until);
       expect(there).toMatchObject({ count: 4, schedules: [{ tasks: 4 }] });
-      await operatorOf(kit.client).freezes.delete({ id });
-      expect((await operatorOf(kit.client).occurrences.load({ to: START + 5 * HOUR })).frozen).toBe(2);
+      await ops.freezes.delete({ id });
+      expect((await ops.occurrences.load({ to: START + 5 * HOUR })).frozen).toBe(2);
     });
 
     it("names the busiest instants, and a jitter for each", async () => {
       await many(40, { cron: "0 3 * * *" });
       await many(5, { cron: "0 */3 * * *" });
       await many(3, { cron: "30 3 * * *" });
-      const { busiest } = await operatorOf(kit.client).occurrences.load();
+      const { busiest } = await ops.occurrences.load();
       expect(busiest[0]).toMatchObject({ at: START + 3 * HOUR, count: 48 });
       expect(busiest[0]?.collisions).toMatchObject([
         {
@@ -381,7 +362,7 @@ describe("the occurrences of tasks", () => {
       [{ from: 5, to: 4, step: "1s" }, "to"],
       [{ tag: "" }, "tag"],
     ])("refuses %j", async (options, field) => {
-      await expect(operatorOf(kit.client).occurrences.load(options)).rejects.toMatchObject({
+      await expect(ops.occurrences.load(options)).rejects.toMatchObject({
         field,
         remedy: expect.any(String),
       });
@@ -392,7 +373,7 @@ describe("the occurrences of tasks", () => {
       const task = (n: number) => ({ id: `n${n}`, type: "fine", queue: n === 0 ? "other" : QUEUE, schedule });
       await kit.client.putMany(Array.from({ length: 601 }, (_, n) => task(n)));
       const sent = vi.spyOn(Redis.prototype, "sendCommand");
-      const { busiest, tasks } = await operatorOf(kit.client).occurrences.load();
+      const { busiest, tasks } = await ops.occurrences.load();
       expect(sent.mock.calls.length).toBeLessThan(30);
       sent.mockRestore();
       const [schedules] = busiest.flatMap(({ collisions }) => collisions.map((one) => one.schedules));
@@ -402,7 +383,7 @@ describe("the occurrences of tasks", () => {
 
   describe("ticks", () => {
     const between = async (id: string, from: number, to: number, limit?: number) => {
-      const found = await operatorOf(kit.client).occurrences.ticks({
+      const found = await ops.occurrences.ticks({
         id,
         from: START + from * MINUTE,
         to: START + to * MINUTE,
@@ -485,9 +466,7 @@ describe("the occurrences of tasks", () => {
       const bound = new Client({ store: kit.store, owner: "acme" });
       expect(await told(bound)).toEqual([["b", [20, "failed"], [40, "failed"]]]);
       const many = Array.from({ length: 201 }, () => `${QUEUE}/acme/b`);
-      await expect(operatorOf(kit.client).occurrences.ticksMany({ tasks: many })).rejects.toMatchObject({
-        field: "tasks",
-      });
+      await expect(ops.occurrences.ticksMany({ tasks: many })).rejects.toMatchObject({ field: "tasks" });
     });
   });
 

@@ -1,8 +1,6 @@
 import { defineTask } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
 import { expect, it } from "vitest";
-import { eachKit } from "../../../../test/helpers.js";
-import { operatorOf } from "../operator.js";
+import { eachKit } from "../../../../test/each-kit.js";
 
 /* Berlin, 2026-10-25: at 01:00Z 03:00 (+02:00) becomes 02:00 (+01:00). */
 
@@ -10,10 +8,7 @@ const FIRST_PASS = Date.parse("2026-10-25T00:30:00Z");
 const SECOND_PASS = Date.parse("2026-10-25T01:30:00Z");
 const ring = defineTask("ring", { queue: "jobs", handler: () => {} });
 
-let kit: TestKit;
-eachKit({ types: [ring], start: "2026-10-24T20:00:00Z" }, (made) => {
-  kit = made;
-});
+const { kit, ops } = eachKit({ types: [ring], start: "2026-10-24T20:00:00Z" });
 
 const put = (schedule: object, more: object = {}) =>
   kit.client.put({
@@ -55,7 +50,7 @@ it.each(FIXED)("%j runs once, even if it is edited in the second pass", async (s
 it("explains a time of the second pass as one that the schedule does not have", async () => {
   await put(FIXED[0]!);
   await kit.advanceTo("2026-10-26T12:00:00Z");
-  const explain = (time: number) => operatorOf(kit.client).occurrences.explain({ id: "a", time });
+  const explain = (time: number) => ops.occurrences.explain({ id: "a", time });
   expect(await explain(FIRST_PASS)).toMatchObject({ verdict: "enqueued" });
   expect(await explain(SECOND_PASS)).toMatchObject({
     verdict: "no-occurrence",

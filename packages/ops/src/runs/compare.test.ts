@@ -1,12 +1,10 @@
 import { Client, defineTask } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { type EachKit, eachKit } from "../../../../test/each-kit.js";
 import { operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
-let kit: TestKit;
 const send = defineTask("send", {
   queue: "bells",
   payload: z.object({ to: z.string() }),
@@ -15,9 +13,7 @@ const send = defineTask("send", {
     if (to === "nobody") throw new Error("no such address");
   },
 });
-eachKit({ types: [send], start: START }, (made) => {
-  kit = made;
-});
+const { kit, ops }: EachKit = eachKit({ types: [send], start: START });
 
 it("a run is compared with the last good one before it, and with the definition of that time", async () => {
   const put = (to: string, priority: number) =>
@@ -33,7 +29,7 @@ it("a run is compared with the last good one before it, and with the definition 
   await put("bob", 7);
   await kit.advance("60m");
   const [third, second, first] = await kit.client.runs.list("acme/t");
-  const { runs } = operatorOf(kit.client);
+  const { runs } = ops;
   expect(await runs.compare({ id: second!.id })).toEqual({
     run: second,
     good: first,
@@ -47,7 +43,7 @@ it("a run is compared with the last good one before it, and with the definition 
   expect(await runs.compare({ id: third!.id })).toMatchObject({ good: { id: first!.id } });
   const other = operatorOf(new Client({ store: kit.store, owner: "globex" }));
   await expect(other.runs.compare({ id: first!.id })).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
-  const { tasks } = operatorOf(kit.client);
+  const { tasks } = ops;
   expect((await tasks.revisions({ owner: "acme", id: "t", compare: 3 })).preview).toMatchObject({
     before: { payload: { to: "bob" } },
     after: { payload: { to: "nobody" } },

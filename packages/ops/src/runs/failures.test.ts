@@ -1,8 +1,7 @@
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
 import { operatorOf } from "../operator.js";
 
 const QUEUE = "bells";
@@ -24,9 +23,8 @@ const send = defineTask("send", {
 });
 
 describe("failures", () => {
-  let kit: TestKit;
-  eachKit({ types: [send], start: START }, (made) => {
-    kit = made;
+  const { kit } = eachKit({ types: [send], start: START });
+  beforeEach(() => {
     fault = (id) => `connect ECONNREFUSED 10.0.0.${id.length}:5432`;
     thrown = () => undefined;
   });

@@ -1,8 +1,7 @@
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
 import { operatorOf } from "../operator.js";
 
 const QUEUE = "bells";
@@ -22,14 +21,12 @@ const send = defineTask("send", {
 });
 
 describe("replays", () => {
-  let kit: TestKit;
-  eachKit({ types: [send], start: START }, (made) => {
-    kit = made;
+  const { kit, ops } = eachKit({ types: [send], start: START });
+  beforeEach(() => {
     isDown = true;
     got = [];
   });
 
-  const ops = () => operatorOf(kit.client);
   const put = (id: string, more: Partial<TaskInput> = {}) =>
     kit.client.put({ id, type: "send", queue: QUEUE, schedule: { every: "1m" }, payload: {}, ...more });
   const all = { from: START, perMinute: 60 } as const;
@@ -41,7 +38,7 @@ describe("replays", () => {
     // Two in one millisecond are two occurrences.
     for (const n of [1, 2]) await kit.client.trigger("acme/asked", { payload: { n } });
     await kit.advance("10m");
-    const dry = await ops().runs.replayMany({ from: START, perMinute: 6, dryRun: true });
+    const dry = await ops.runs.replayMany({ from: START, perMinute: 6, dryRun: true });
     expect(dry).toMatchObject({
       count: 3,
       total: 6,
@@ -50,13 +47,13 @@ describe("replays", () => {
       until: kit.now + MINUTE,
     });
     expect(dry).not.toHaveProperty("batch");
-    expect(await ops().runs.replayMany({ from: START, owner: "acme", dryRun: true })).toMatchObject({
+    expect(await ops.runs.replayMany({ from: START, owner: "acme", dryRun: true })).toMatchObject({
       count: 1,
       total: 2,
       sample: [{ owner: "acme", id: "asked", total: 2 }],
     });
     [isDown, got] = [false, []];
-    const { batch, total } = await ops().runs.replayMany({ ...all, perMinute: 6 }, { by: "ann" });
+    const { batch, total } = await ops.runs.replayMany({ ...all, perMinute: 6 }, { by: "ann" });
     expect(total).toBe(6);
     await kit.advance("25s");
     expect(got.length).toBeGreaterThan(0);
@@ -70,38 +67,38 @@ describe("replays", () => {
       '["backfill",2,{}]',
       '["backfill",3,{}]',
     ]);
-    const { backfills } = await ops().backfills.list({ batch });
+    const { backfills } = await ops.backfills.list({ batch });
     expect(backfills.map(({ state, total, enqueued }) => [state, total, enqueued]).sort()).toEqual([
       ["done", 1, 1],
       ["done", 2, 2],
       ["done", 3, 3],
     ]);
     expect(await kit.client.get("often")).toMatchObject({ state: "finished", fired: 3 });
-    expect((await ops().changes.list()).changes[0]).toMatchObject({
+    expect((await ops.changes.list()).changes[0]).toMatchObject({
       kind: "backfill",
       by: "ann",
       count: 3,
       details: { batch, runs: 6, perMinute: 6 },
     });
     // They succeeded since.
-    expect(await ops().runs.replayMany({ ...all, dryRun: true })).toMatchObject({ total: 0, left: 6 });
+    expect(await ops.runs.replayMany({ ...all, dryRun: true })).toMatchObject({ total: 0, left: 6 });
   });
 
   it("are not doubled by a second call, whether it has the key of the first or another", async () => {
     await put("t");
     await kit.advance("3m");
     const asked = { ...all, to: kit.now, key: "k" };
-    const [first, again] = [await ops().runs.replayMany(asked), await ops().runs.replayMany(asked)];
+    const [first, again] = [await ops.runs.replayMany(asked), await ops.runs.replayMany(asked)];
     expect(first).toMatchObject({ total: 3, batch: expect.stringMatching(/^b-/) });
     expect(again).toMatchObject({ total: 3, batch: first.batch });
-    expect(await ops().runs.replayMany({ ...all, to: asked.to })).toMatchObject({ total: 0, left: 3 });
+    expect(await ops.runs.replayMany({ ...all, to: asked.to })).toMatchObject({ total: 0, left: 3 });
     await kit.advance("20s");
     // They failed again: the same call still means the same replay, a new one runs them once more.
-    expect(await ops().runs.replayMany(asked)).toMatchObject({ total: 3, batch: first.batch });
+    expect(await ops.runs.replayMany(asked)).toMatchObject({ total: 3, batch: first.batch });
     await kit.advance("20s");
     const times = () => got.filter((one) => JSON.stringify(one).includes("backfill")).length;
     expect(times()).toBe(3);
-    await ops().runs.replayMany({ ...asked, key: "other" });
+    await ops.runs.replayMany({ ...asked, key: "other" });
     await kit.advance("10s");
     expect(times()).toBe(6);
   });
@@ -109,7 +106,7 @@ describe("replays", () => {
   it("are not doubled by a call at the same time", async () => {
     await put("t");
     await kit.advance("3m");
-    const calls = [all, all, { ...all, text: "down" }].map((asked) => ops().runs.replayMany(asked));
+    const calls = [all, all, { ...all, text: "down" }].map((asked) => ops.runs.replayMany(asked));
     const ended = await Promise.allSettled(calls);
     const refused = ended.filter(({ status }) => status === "rejected");
     for (const one of refused)
@@ -126,13 +123,13 @@ describe("replays", () => {
     await kit.advance("2m");
     await kit.worker.pause();
     await kit.client.trigger("t");
-    expect(await ops().runs.replayMany(all)).toMatchObject({ count: 1, total: 1, left: 1 });
+    expect(await ops.runs.replayMany(all)).toMatchObject({ count: 1, total: 1, left: 1 });
     await kit.advance("5s");
     isDown = false;
-    expect((await ops().backfills.list()).backfills).toMatchObject([{ state: "running", enqueued: 0 }]);
+    expect((await ops.backfills.list()).backfills).toMatchObject([{ state: "running", enqueued: 0 }]);
     await kit.worker.resume();
     await kit.advance("5s");
-    expect((await ops().backfills.list()).backfills).toMatchObject([{ state: "done", enqueued: 1 }]);
+    expect((await ops.backfills.list()).backfills).toMatchObject([{ state: "done", enqueued: 1 }]);
   });
 
   it("run named runs again, whatever their outcome, and stop when they are cancelled", async () => {
@@ -154,7 +151,7 @@ describe("replays", () => {
     });
     await kit.client.runs.cancel(open.run);
     const asked = { runs: [...runs, ...runs, open.run, "none", "a:b"], perMinute: 1 };
-    const { batch, ...answer } = await ops().runs.replayMany(asked);
+    const { batch, ...answer } = await ops.runs.replayMany(asked);
     expect(answer).toMatchObject({ count: 2, total: 6, left: 0, refused: { count: 3 } });
     expect(answer.refused.sample.map(({ code }) => code)).toEqual([
       "CONFLICT",
@@ -165,7 +162,7 @@ describe("replays", () => {
     got = [];
     await kit.advance("2m");
     const before = got.length;
-    expect((await ops().backfills.cancel({ id: batch! })).changed).toBe(true);
+    expect((await ops.backfills.cancel({ id: batch! })).changed).toBe(true);
     await kit.advance("10m");
     expect(got.length).toBe(before);
     expect(before).toBeLessThan(6);
@@ -183,6 +180,6 @@ describe("replays", () => {
       [{ from: START, outcome: "failed", perMinute: 1 }, "outcome"],
     ];
     for (const [input, field] of faults)
-      await expect(ops().runs.replayMany(input)).rejects.toMatchObject({ field });
+      await expect(ops.runs.replayMany(input)).rejects.toMatchObject({ field });
   });
 });

@@ -1,16 +1,13 @@
 import { defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import type { TestKit } from "@carillon/testing";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
-import { operatorOf } from "../operator.js";
+import { eachKit } from "../../../../test/each-kit.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
 
 describe("a retry of failed items", () => {
-  let kit: TestKit;
   let broken = true;
   let paid: number[] = [];
   const pay = defineTask("pay", {
@@ -22,11 +19,11 @@ describe("a retry of failed items", () => {
       paid.push(item);
     },
   });
-  eachKit({ types: [pay], start: START, retention: { successes: 2 } }, (made) => {
-    kit = made;
+  const { kit, ops } = eachKit({ types: [pay], start: START, retention: { successes: 2 } });
+  beforeEach(() => {
     [broken, paid] = [true, []];
   });
-  const retry = (id: string) => operatorOf(kit.client).runs.retryItems({ id });
+  const retry = (id: string) => ops.runs.retryItems({ id });
 
   async function failedAtOne(): Promise<string> {
     await kit.client.put({ id: "t", type: "pay", queue: QUEUE, schedule: { every: "1d" }, payload: {} });

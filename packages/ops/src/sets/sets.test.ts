@@ -1,9 +1,10 @@
 import { Client, defineTask, isCarillonError } from "@carillon/sdk";
 import { withSeams } from "@carillon/store/internal";
-import { eventually, type RedisServer, type TestKit, virtualStore } from "@carillon/testing";
+import { eventually, virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit, gate } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
+import { gate } from "../../../../test/helpers.js";
 import { type InputTo, operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -16,12 +17,7 @@ const ring = defineTask("ring", {
   },
 });
 
-let redis: RedisServer;
-let kit: TestKit;
-eachKit({ types: [ring], start: START }, (made, server) => {
-  kit = made;
-  redis = server;
-});
+const { kit, ops, redis } = eachKit({ types: [ring], start: START });
 
 type Given = InputTo<"sets.plan">;
 const task = (id: string, more: object = {}) => ({
@@ -36,7 +32,7 @@ const input = (ids: readonly (string | ReturnType<typeof task>)[], more: Partial
   tasks: ids.map((one) => (typeof one === "string" ? task(one) : one)),
   ...more,
 });
-const sets = () => operatorOf(kit.client).sets;
+const sets = () => ops.sets;
 const many = (count: number) => Array.from({ length: count }, (_, i) => `t${i}`);
 /** Refusals of a plan. */
 const refused = async (given: Given) => (await sets().plan(given)).refused.map(({ code }) => code);
@@ -290,7 +286,7 @@ describe("an apply", () => {
     await sets().apply(input(["a", task("b", { state: "running" })]));
     await kit.client.pause("a", { note: "INC-1" });
     await kit.client.pause("b");
-    await operatorOf(kit.client).tasks.move({ id: "a", to: "slow" });
+    await ops.tasks.move({ id: "a", to: "slow" });
     const given = input([task("a", { priority: 4 }), task("b", { state: "running" })]);
     await sets().apply(given);
     expect(await kit.client.get("a")).toMatchObject({

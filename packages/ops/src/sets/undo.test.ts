@@ -1,32 +1,27 @@
 import { CarillonError, type TaskInput } from "@carillon/core";
 import { Client, defineTask } from "@carillon/sdk";
-import { type TestKit, testKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
 import { operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const HOUR = 3_600_000;
 const ring = defineTask("ring", { queue: "jobs", payload: z.looseObject({}), handler: () => {} });
 
-let kit: TestKit;
-eachKit({ types: [ring], start: START }, (made) => {
-  kit = made;
-});
+const { kit, ops, renew } = eachKit({ types: [ring], start: START });
 
 type Given = Parameters<ReturnType<typeof operatorOf>["sets"]["apply"]>[0];
-const ops = () => operatorOf(kit.client);
 const task = (id: string, hour: number, more: object = {}) => ({
   ...{ id, type: "ring", queue: "jobs", schedule: { cron: `0 ${hour} * * *` } },
   ...more,
 });
 const many = (count: number, hour: number) => Array.from({ length: count }, (_, i) => task(`t${i}`, hour));
 const apply = (version: string | undefined, tasks: Given["tasks"], more: Partial<Given> = {}) =>
-  ops().sets.apply({ set: "billing", version, tasks, ...more });
-const record = async () => (await ops().sets.list()).sets.find(({ name }) => name === "billing");
+  ops.sets.apply({ set: "billing", version, tasks, ...more });
+const record = async () => (await ops.sets.list()).sets.find(({ name }) => name === "billing");
 const newest = async () => {
-  const [change] = (await ops().changes.list({ limit: 1 })).changes;
+  const [change] = (await ops.changes.list({ limit: 1 })).changes;
   return change as NonNullable<typeof change>;
 };
 /** Schedule and state of each task that has not been removed. */
@@ -58,7 +53,7 @@ describe("the entry of an apply", () => {
     };
     expect(change.sample?.[0]).toMatchObject({ id: "t0", ...moved });
     expect(change.sample?.some(({ id }) => id === "t10")).toBe(false);
-    const of = async (id: string) => (await ops().changes.list({ task: id })).changes;
+    const of = async (id: string) => (await ops.changes.list({ task: id })).changes;
     await apply("3", [...many(11, 10), task("t11", 8), task("new", 7)]);
     const [third, second] = await of("t10");
     expect(second?.sample).toEqual([{ queue: "jobs", owner: "system", id: "t10", ...moved }]);
@@ -80,7 +75,7 @@ describe("the undo of an apply", () => {
     const bad = await stored();
     expect(Object.keys(bad)).toContain("new");
 
-    const dry = await ops().changes.undo({ id, dryRun: true });
+    const dry = await ops.changes.undo({ id, dryRun: true });
     expect(dry).toMatchObject({ count: 9, refused: { count: 0 } });
     expect(dry.plan?.counts).toMatchObject({ create: 0, update: 8, remove: 1 });
     expect(dry.plan?.items[0]).toMatchObject({
@@ -94,7 +89,7 @@ describe("the undo of an apply", () => {
     });
     expect([await stored(), (await record())?.version]).toEqual([bad, "43"]);
 
-    const done = await ops().changes.undo({ id }, { by: "ann" });
+    const done = await ops.changes.undo({ id }, { by: "ann" });
     expect(done).toMatchObject({ count: 9, refused: { count: 0 } });
     expect(await stored()).toEqual(before);
     expect(await kit.client.get("t0")).toMatchObject({ nextExecution: START + 8 * HOUR });
@@ -113,8 +108,8 @@ describe("the undo of an apply", () => {
       version: "42",
       tasks: [...many(6, 8), task("gone", 3), task("held", 4)],
     };
-    expect(await ops().sets.plan(former)).toMatchObject({ refused: [], items: [], counts: { drift: 0 } });
-    expect(await ops().changes.undo({ id })).toMatchObject({ count: 0, refused: { count: 0 } });
+    expect(await ops.sets.plan(former)).toMatchObject({ refused: [], items: [], counts: { drift: 0 } });
+    expect(await ops.changes.undo({ id })).toMatchObject({ count: 0, refused: { count: 0 } });
 
     // An undo can be undone.
     const change = await newest();
@@ -125,7 +120,7 @@ describe("the undo of an apply", () => {
       undo: 9,
     });
     expect(done.change).toBe(change.id);
-    expect(await ops().changes.undo({ id: change.id })).toMatchObject({ count: 9, refused: { count: 0 } });
+    expect(await ops.changes.undo({ id: change.id })).toMatchObject({ count: 9, refused: { count: 0 } });
     expect([await stored(), (await record())?.version]).toEqual([bad, "43"]);
   });
 
@@ -138,7 +133,7 @@ describe("the undo of an apply", () => {
     const { id } = await newest();
     await kit.client.put(task("t1", 10));
     await kit.client.delete("t2");
-    await ops().tasks.move({ id: "t3", to: "other" });
+    await ops.tasks.move({ id: "t3", to: "other" });
     await apply(
       "3",
       [...many(6, 9), task("new-name", 9), task("adopted", 9), task("later", 9)].filter(
@@ -147,7 +142,7 @@ describe("the undo of an apply", () => {
       { keep: true },
     );
     for (const dryRun of [true, false]) {
-      const undone = await ops().changes.undo({ id, dryRun });
+      const undone = await ops.changes.undo({ id, dryRun });
       expect(undone).toMatchObject({ count: 3, refused: { count: 5 } });
       expect(refusedOf(undone).sort()).toEqual([
         "adopted: it was in another set, or in none, before.",
@@ -166,9 +161,7 @@ describe("the undo of an apply", () => {
   });
 
   it("names the task and the field of a former definition that does not fit any more, and undoes the others", async () => {
-    await kit.close();
-    await using other = await testKit({ redis: kit.redis, start: START, worker: false });
-    kit = other;
+    await renew({ types: [], worker: false });
     const to = (value: unknown) => ({ payload: { to: value } });
     await apply("1", [task("old", 8, to("ann")), task("same", 8, to("bob")), task("fits", 8, to(["eve"]))]);
     await apply("2", [task("old", 9, to(["ann"])), task("same", 9, to("bob")), task("fits", 9, to([]))]);
@@ -201,7 +194,7 @@ describe("the undo of an apply", () => {
     const { id } = await newest();
     await kit.client.resume("b");
     await kit.client.pause("b", { note: "mine" });
-    await ops().changes.undo({ id });
+    await ops.changes.undo({ id });
     expect(await stored()).toEqual({ a: "0 8 * * * scheduled", b: "0 8 * * * paused" });
   });
 
@@ -210,13 +203,13 @@ describe("the undo of an apply", () => {
     await apply("2", many(2, 9), { calendars: { feast: ["2026-12-25"] } });
     const { id, undo } = await newest();
     expect(undo).toBeUndefined();
-    await expect(ops().changes.undo({ id })).rejects.toMatchObject({
+    await expect(ops.changes.undo({ id })).rejects.toMatchObject({
       code: "CONFLICT",
       message: expect.stringContaining("it also stored the calendar feast"),
       remedy: "Apply the former file of the set billing again, with a newer version.",
     });
     await apply("3", [...many(2, 9), task("kept", 9)], { protect: ["kept"] });
-    await expect(ops().changes.undo({ id: (await newest()).id })).rejects.toMatchObject({
+    await expect(ops.changes.undo({ id: (await newest()).id })).rejects.toMatchObject({
       code: "PLAN_REFUSED",
     });
     const acme = operatorOf(new Client({ store: kit.store, owner: "acme" }));
@@ -244,8 +237,8 @@ describe("the undo of an apply", () => {
     await killed(bad);
     expect(await record()).toMatchObject({ version: "2", applying: expect.any(String) });
     const { id } = await newest();
-    await killed(() => ops().changes.undo({ id }));
-    await ops().changes.undo({ id });
+    await killed(() => ops.changes.undo({ id }));
+    await ops.changes.undo({ id });
     expect(await stored()).toEqual(before);
     const left = await record();
     expect([left?.version, left?.applying]).toEqual(["1", undefined]);
@@ -253,7 +246,7 @@ describe("the undo of an apply", () => {
     await killed(bad);
     const first = await newest();
     await bad();
-    expect(await ops().changes.undo({ id: first.id })).toMatchObject({ refused: { count: 0 } });
+    expect(await ops.changes.undo({ id: first.id })).toMatchObject({ refused: { count: 0 } });
     expect(await stored()).toEqual(before);
   });
 });

@@ -1,10 +1,8 @@
 import { defineTask, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
 import { explained } from "../../test/in-words.js";
-import { operatorOf } from "../operator.js";
 import { type About, compareTimes, type Decided } from "./compare.js";
 
 const QUEUE = "bells";
@@ -13,10 +11,7 @@ const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 
 describe("a shadow", () => {
-  let kit: TestKit;
-  eachKit({ types: [ring], start: START }, (made) => {
-    kit = made;
-  });
+  const { kit, ops } = eachKit({ types: [ring], start: START });
 
   const put = (more: Partial<TaskInput> = {}) =>
     kit.client.put({
@@ -70,7 +65,7 @@ describe("a shadow", () => {
   });
 
   it("stays one when it moves, or is deleted and restored", async () => {
-    const { tasks } = operatorOf(kit.client);
+    const { tasks } = ops;
     await put();
     await tasks.move({ id: "t", to: "chimes" });
     expect(await kit.client.get("t")).toMatchObject({ queue: "chimes", mode: "shadow" });
@@ -81,7 +76,7 @@ describe("a shadow", () => {
   });
 
   it("names the dialect as the cause of a time that only cron-parser has", async () => {
-    const { shadow } = operatorOf(kit.client);
+    const { shadow } = ops;
     await put({ schedule: { cron: "0 0 */2 * 1" } });
     await kit.advance("20d");
     // A Thursday, and a Monday.
@@ -92,7 +87,7 @@ describe("a shadow", () => {
   });
 
   it("is compared with what was observed", async () => {
-    const { shadow } = operatorOf(kit.client);
+    const { shadow } = ops;
     await put({ schedule: { cron: "*/10 * * * *" } });
     await kit.advance("1h");
     expect(await shadow.report({ id: "t" })).toMatchObject({ observed: 0, different: 0 });

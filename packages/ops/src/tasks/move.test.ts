@@ -1,11 +1,12 @@
 import { CarillonError } from "@carillon/core";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf, withSeams } from "@carillon/store/internal";
-import { type TestKit, virtualStore } from "@carillon/testing";
+import { virtualStore } from "@carillon/testing";
 import { Redis } from "ioredis";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit, ownRedis } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
+import { ownRedis } from "../../../../test/helpers.js";
 import { examined, explained, statusOf } from "../../test/in-words.js";
 import { operatorOf } from "../operator.js";
 
@@ -15,7 +16,6 @@ const MINUTE = 60_000;
 const payload = z.looseObject({});
 
 describe("a move to another queue", () => {
-  let kit: TestKit;
   /** Minutes of the nominal times that ran, with their triggers. */
   let ran: string[];
   const minute = (time: number) => (time - START) / MINUTE;
@@ -33,9 +33,9 @@ describe("a move to another queue", () => {
       ran.push(`${minute(occurrence.nominal)} again`);
     },
   });
-  eachKit({ types: [ring, fail], start: START }, (made) => {
+  const { kit, ops } = eachKit({ types: [ring, fail], start: START });
+  beforeEach(() => {
     ran = [];
-    kit = made;
   });
 
   const put = (id: string, more: Partial<TaskInput> = {}) =>
@@ -59,7 +59,7 @@ describe("a move to another queue", () => {
     await kit.advance("150s");
     const before = await kit.client.get("t");
     const stats = await kit.client.runs.stats("t");
-    expect(await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER }, { by: "ann" })).toEqual({
+    expect(await ops.tasks.move({ id: "t", to: OTHER }, { by: "ann" })).toEqual({
       task: { queue: OTHER, owner: "system", id: "t" },
       changed: true,
     });
@@ -79,7 +79,7 @@ describe("a move to another queue", () => {
     // Figures from the record of its last run, which stays behind.
     const ofRun = { lastLateMs: undefined, lastWaitMs: undefined };
     expect(await kit.client.runs.stats("t")).toEqual({ ...stats, ...ofRun });
-    expect(await operatorOf(kit.client).tasks.revisions({ id: "t" })).toMatchObject({
+    expect(await ops.tasks.revisions({ id: "t" })).toMatchObject({
       revisions: [{ number: 1, definition: { tags: ["x"] } }],
     });
     expect((await kit.client.list({ tag: "y" })).tasks).toHaveLength(1);
@@ -87,14 +87,14 @@ describe("a move to another queue", () => {
     await kit.advance("10m");
     expect(ran).toEqual(["1", "2", "3", "4", "5", "6", "7"]);
     expect((await kit.client.get("t")).state).toBe("finished");
-    expect((await operatorOf(kit.client).changes.list()).changes[0]).toMatchObject({
+    expect((await ops.changes.list()).changes[0]).toMatchObject({
       kind: "move",
       by: "ann",
       scope: { queue: OTHER, id: "t" },
       details: { from: QUEUE },
     });
-    expect(await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).toMatchObject({ changed: false });
-    expect(await operatorOf(kit.client).tasks.move({ id: "t", to: QUEUE })).toMatchObject({ changed: true });
+    expect(await ops.tasks.move({ id: "t", to: OTHER })).toMatchObject({ changed: false });
+    expect(await ops.tasks.move({ id: "t", to: QUEUE })).toMatchObject({ changed: true });
     expect(await kit.client.get("t")).toMatchObject({ queue: QUEUE, state: "finished", fired: 7 });
   });
 
@@ -104,8 +104,8 @@ describe("a move to another queue", () => {
     const rerun = { delay: "3m", jitter: 0 };
     await kit.client.put({ id: "r", type: "fail", queue: OTHER, schedule: { at: START + MINUTE }, rerun });
     await kit.advance("90s");
-    await operatorOf(kit.client).tasks.move({ id: "p", to: OTHER });
-    await operatorOf(kit.client).tasks.move({ id: "r", to: QUEUE });
+    await ops.tasks.move({ id: "p", to: OTHER });
+    await ops.tasks.move({ id: "r", to: QUEUE });
     const paused = { at: START, note: "retired", by: "ann" };
     expect(await kit.client.get("p")).toMatchObject({
       queue: OTHER,
@@ -162,7 +162,7 @@ describe("a move to another queue", () => {
           delete owner[name];
         };
       });
-      await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toThrow("died");
+      await expect(ops.tasks.move({ id: "t", to: OTHER })).rejects.toThrow("died");
       for (const restore of undo) restore();
       await kit.advance("2m");
       // Held from the first step to the last; owed meanwhile.
@@ -176,7 +176,7 @@ describe("a move to another queue", () => {
           code: "CONFLICT",
         });
       }
-      await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+      await ops.tasks.move({ id: "t", to: OTHER });
       expect(await queues()).toEqual([OTHER]);
       await kit.advance("2m");
       expect(ran).toEqual(["1", "2", "3", "4", "5", "6"]);
@@ -188,44 +188,31 @@ describe("a move to another queue", () => {
     await put("t");
     await kit.worker.pause();
     await kit.client.trigger("t");
-    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER, wait: 0 })).rejects.toMatchObject({
-      code: "CONFLICT",
-    });
+    await expect(ops.tasks.move({ id: "t", to: OTHER, wait: 0 })).rejects.toMatchObject({ code: "CONFLICT" });
     expect([await queues(), (await held(QUEUE))?.state]).toEqual([[QUEUE], "scheduled"]);
     await kit.worker.resume();
     await kit.advance("1s");
-    const { id } = await operatorOf(kit.client).backfills.start({
-      id: "t",
-      from: START - 5 * MINUTE,
-      to: START,
-      every: "1h",
-    });
-    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({
+    const { id } = await ops.backfills.start({ id: "t", from: START - 5 * MINUTE, to: START, every: "1h" });
+    await expect(ops.tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({
       code: "CONFLICT",
       message: expect.stringMatching(`backfill ${id}`),
     });
-    await operatorOf(kit.client).backfills.cancel({ id: id as string });
+    await ops.backfills.cancel({ id: id as string });
     await kit.client.put({ id: "t", type: "ring", queue: OTHER, schedule: { every: "1h" } });
-    await expect(
-      operatorOf(kit.client).tasks.move({ queue: QUEUE, id: "t", to: OTHER }),
-    ).rejects.toMatchObject({
+    await expect(ops.tasks.move({ queue: QUEUE, id: "t", to: OTHER })).rejects.toMatchObject({
       code: "CONFLICT",
     });
     expect((await queues()).sort()).toEqual([QUEUE, OTHER]);
-    await expect(operatorOf(kit.client).tasks.move({ id: "none", to: OTHER })).rejects.toMatchObject({
-      code: "TASK_NOT_FOUND",
+    await expect(ops.tasks.move({ id: "none", to: OTHER })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    await expect(ops.tasks.move({ id: "t", to: "carillon-alerts" })).rejects.toMatchObject({
+      code: "FORBIDDEN",
     });
-    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: "carillon-alerts" })).rejects.toMatchObject(
-      { code: "FORBIDDEN" },
-    );
-    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: "a b" })).rejects.toMatchObject({
-      code: "INVALID_NAME",
-    });
+    await expect(ops.tasks.move({ id: "t", to: "a b" })).rejects.toMatchObject({ code: "INVALID_NAME" });
   });
 
   it("is made once by two calls at one instant", async () => {
     await put("t");
-    const move = () => operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+    const move = () => ops.tasks.move({ id: "t", to: OTHER });
     await Promise.all([move(), move(), move()]);
     expect(await queues()).toEqual([OTHER]);
     expect((await held(OTHER))?.moving).toBeUndefined();
@@ -243,7 +230,7 @@ describe("a move to another queue", () => {
       await put("t", { priority: 7 });
       return stored;
     };
-    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+    await ops.tasks.move({ id: "t", to: OTHER });
     expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, priority: 7, state: "scheduled" });
   });
 
@@ -257,7 +244,7 @@ describe("a move to another queue", () => {
       await put("t", { priority: 7 });
       return copied;
     };
-    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+    await ops.tasks.move({ id: "t", to: OTHER });
     expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, priority: 7, state: "scheduled" });
     await kit.advance("2m");
     expect(ran).toEqual(["1", "2"]);
@@ -281,11 +268,9 @@ describe("a move to another queue", () => {
       }
       return open.apply(runs, args);
     };
-    return operatorOf(kit.client)
-      .tasks.move({ id: "t", to: OTHER })
-      .finally(() => {
-        runs.open = open;
-      });
+    return ops.tasks.move({ id: "t", to: OTHER }).finally(() => {
+      runs.open = open;
+    });
   }
 
   it("takes a pause with it, or a resume, that comes while it waits", async () => {
@@ -298,7 +283,7 @@ describe("a move to another queue", () => {
       state: "paused",
       paused: { note: "no paper", by: "ann" },
     });
-    await operatorOf(kit.client).tasks.move({ id: "t", to: QUEUE });
+    await ops.tasks.move({ id: "t", to: QUEUE });
     await during(async () => expect(await kit.client.resume("t")).toBe(true));
     expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, state: "scheduled" });
     await kit.advance("2m");
@@ -311,10 +296,8 @@ describe("a move to another queue", () => {
       const conflict = { code: "CONFLICT", message: expect.stringContaining("moved to queue gongs") };
       await expect(kit.client.delete("t")).rejects.toMatchObject(conflict);
       const range = { from: START - 5 * MINUTE, to: START, every: "1h" } as const;
-      await expect(operatorOf(kit.client).backfills.start({ id: "t", ...range })).rejects.toMatchObject(
-        conflict,
-      );
-      expect((await operatorOf(kit.client).backfills.list()).backfills).toEqual([]);
+      await expect(ops.backfills.start({ id: "t", ...range })).rejects.toMatchObject(conflict);
+      expect((await ops.backfills.list()).backfills).toEqual([]);
       expect(await kit.client.get("t")).toMatchObject({
         state: "scheduled",
         moving: { to: OTHER },
@@ -334,19 +317,11 @@ describe("a move to another queue", () => {
     const { hold } = moves;
     moves.hold = async (...args) => {
       moves.hold = hold;
-      await operatorOf(kit.client).backfills.start({
-        id: "t",
-        from: START - 5 * MINUTE,
-        to: START,
-        every: "1h",
-      });
+      await ops.backfills.start({ id: "t", from: START - 5 * MINUTE, to: START, every: "1h" });
       return hold.apply(moves, args);
     };
     const message = expect.stringMatching(/the backfill \w+ of t is running/);
-    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({
-      code: "CONFLICT",
-      message,
-    });
+    await expect(ops.tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({ code: "CONFLICT", message });
     expect([await queues(), (await held(QUEUE))?.moving]).toEqual([[QUEUE], undefined]);
     await kit.advance("2m");
     expect(ran).toContain("2");
@@ -360,10 +335,10 @@ describe("a move to another queue", () => {
       if (args[0].queue !== QUEUE) return real.apply(tasks, args);
       throw new Error("NOREPLICAS");
     };
-    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toThrow("NOREPLICAS");
+    await expect(ops.tasks.move({ id: "t", to: OTHER })).rejects.toThrow("NOREPLICAS");
     tasks.delete = real;
     expect([await queues(), (await held(QUEUE))?.moving]).toEqual([[QUEUE], undefined]);
-    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+    await ops.tasks.move({ id: "t", to: OTHER });
     expect(await queues()).toEqual([OTHER]);
   });
 
@@ -444,7 +419,7 @@ describe("a move to another queue", () => {
     // A generation of a clock that was an hour ahead.
     const ahead = generation + 3_600_000_000;
     await link.client.hset(keys.queue(QUEUE).task("system/t"), "gen", ahead);
-    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+    await ops.tasks.move({ id: "t", to: OTHER });
     expect(await kit.client.runs.skips("t")).toEqual(skips);
     expect((await kit.client.get("t")).generation).toBeGreaterThan(ahead);
   });
@@ -454,7 +429,7 @@ describe("a move to another queue", () => {
     const { moves, tasks } = kit.store;
     moves.adopt = () => Promise.reject(new CarillonError("REDIS_OUT_OF_MEMORY", "Redis is out of memory."));
     tasks.delete = () => Promise.reject(new Error("died"));
-    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({
+    await expect(ops.tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({
       code: "REDIS_OUT_OF_MEMORY",
     });
     delete (moves as Partial<typeof moves>).adopt;
@@ -468,7 +443,7 @@ describe("a move to another queue", () => {
     const told = async () => (await statusOf(kit.client)).reasons.filter(({ code }) => code === held.code);
     expect(await told()).toMatchObject([held]);
     expect((await examined(kit.client)).findings).toContainEqual(expect.objectContaining(held));
-    await operatorOf(kit.client).tasks.move({ queue: QUEUE, id: "t", to: OTHER });
+    await ops.tasks.move({ queue: QUEUE, id: "t", to: OTHER });
     expect(await queues()).toEqual([OTHER]);
     expect(await told()).toEqual([]);
     await kit.advance("1m");
@@ -480,7 +455,7 @@ describe("a move to another queue", () => {
     const { moves } = kit.store;
     const { end } = moves;
     moves.end = () => Promise.reject(new Error("NOREPLICAS"));
-    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toThrow("NOREPLICAS");
+    await expect(ops.tasks.move({ id: "t", to: OTHER })).rejects.toThrow("NOREPLICAS");
     moves.end = end;
     const told = async () => (await statusOf(kit.client)).reasons.filter(({ code }) => code === "TASK_HELD");
     await kit.advance("2m");
@@ -495,7 +470,7 @@ describe("a move to another queue", () => {
     const { findings } = await examined(kit.client);
     const message = reason.message.replace("the", "The");
     expect(findings).toContainEqual(expect.objectContaining({ ...reason, message, severity: "error" }));
-    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+    await ops.tasks.move({ id: "t", to: OTHER });
     expect(await told()).toEqual([]);
     await kit.advance("1m");
     expect(ran).toEqual(["1", "2", "3"]);

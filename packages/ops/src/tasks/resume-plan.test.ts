@@ -1,9 +1,7 @@
 import { defineTask, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
-import { operatorOf } from "../operator.js";
+import { eachKit } from "../../../../test/each-kit.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -12,10 +10,7 @@ const MINUTE = 60_000;
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 
 describe("a resume with a plan", () => {
-  let kit: TestKit;
-  eachKit({ types: [ring], start: START }, (made) => {
-    kit = made;
-  });
+  const { kit, ops } = eachKit({ types: [ring], start: START });
 
   const put = (id: string, more: Partial<TaskInput> = {}) =>
     kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "10m" }, overlap: "allow", ...more });
@@ -41,14 +36,14 @@ describe("a resume with a plan", () => {
     await put("retired");
     await kit.advance("5m");
     await kit.client.pause("retired", { note: "retired" });
-    await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE, note: "INC-43" });
+    await ops.tasks.pauseMany({ queue: QUEUE, note: "INC-43" });
     await kit.advance("1h");
     return { queue: QUEUE, note: "INC-43" };
   }
 
   it("counts owed occurrences by task and policy, and the runs of each choice, which match", async () => {
     const filter = await incident();
-    const plan = await operatorOf(kit.client).tasks.resumePlan(filter);
+    const plan = await ops.tasks.resumePlan(filter);
     expect(plan).toMatchObject({
       tasks: 9,
       owed: { tasks: 8, ...exactly(6 + 6 + 6 + 6 + 6 + 1 + 1 + 3) },
@@ -70,9 +65,9 @@ describe("a resume with a plan", () => {
       from: START + 10 * MINUTE,
       to: START + 60 * MINUTE,
     });
-    expect((await operatorOf(kit.client).tasks.resumePlan({ queue: QUEUE })).tasks).toBe(10);
+    expect((await ops.tasks.resumePlan({ queue: QUEUE })).tasks).toBe(10);
     expect((await kit.client.get("all")).state).toBe("paused");
-    await operatorOf(kit.client).tasks.resumeMany({ ...filter, missed: "catch-up" });
+    await ops.tasks.resumeMany({ ...filter, missed: "catch-up" });
     await kit.advance(0);
     const { runs } = await kit.client.runs.journal({ limit: 1_000 });
     const open = runs.filter(({ task }) => task.id !== "all");
@@ -82,14 +77,10 @@ describe("a resume with a plan", () => {
   it("with `all` runs each owed occurrence once, at a pace, and the schedules continue", async () => {
     const filter = await incident();
     const call = { missed: "all", perMinute: 5 } as const;
-    expect(await operatorOf(kit.client).tasks.resumeMany({ ...filter, ...call, dryRun: true })).toMatchObject(
-      {
-        count: 9,
-      },
-    );
-    const { batch, count } = await operatorOf(kit.client).tasks.resumeMany({ ...filter, ...call });
+    expect(await ops.tasks.resumeMany({ ...filter, ...call, dryRun: true })).toMatchObject({ count: 9 });
+    const { batch, count } = await ops.tasks.resumeMany({ ...filter, ...call });
     expect(count).toBe(9);
-    expect((await operatorOf(kit.client).backfills.list({ batch })).backfills).toHaveLength(6);
+    expect((await ops.backfills.list({ batch })).backfills).toHaveLength(6);
     // The backlog of 35 takes seven minutes; the next regular occurrences are due at minute 70.
     await kit.advance("4m");
     const { runs } = await kit.client.runs.journal({ limit: 1_000 });
@@ -110,7 +101,7 @@ describe("a resume with a plan", () => {
       from: START + 10 * MINUTE,
       to: START + 60 * MINUTE,
     });
-    const [change] = (await operatorOf(kit.client).changes.list()).changes;
+    const [change] = (await ops.changes.list()).changes;
     expect(change).toMatchObject({
       kind: "resume",
       count: 9,
@@ -120,7 +111,7 @@ describe("a resume with a plan", () => {
 
   it("with `latest` runs the last owed occurrence of each task", async () => {
     const filter = await incident();
-    await operatorOf(kit.client).tasks.resumeMany({ ...filter, missed: "latest" });
+    await ops.tasks.resumeMany({ ...filter, missed: "latest" });
     await kit.advance("10s");
     for (const id of ["one", "all", "some", "window", "skip"]) expect(await nominals(id)).toEqual([60]);
     expect([await nominals("single"), await nominals("drifting")]).toEqual([[20], [10]]);
@@ -128,20 +119,20 @@ describe("a resume with a plan", () => {
 
   it("lists occurrences that freezes skipped or hold, and overdue tasks that are not paused", async () => {
     await put("t", { schedule: { cron: "*/10 * * * *" } });
-    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
+    const { id } = await ops.freezes.put({ all: true });
     await kit.advance("25m");
-    expect(await operatorOf(kit.client).tasks.resumePlan({ queue: QUEUE })).toMatchObject({
+    expect(await ops.tasks.resumePlan({ queue: QUEUE })).toMatchObject({
       tasks: 0,
       owed: { tasks: 0, count: 0 },
       held: 1,
       frozen: { tasks: 1, ...exactly(2), from: START + 10 * MINUTE, to: START + 20 * MINUTE },
     });
-    await operatorOf(kit.client).freezes.delete({ id });
+    await ops.freezes.delete({ id });
     await kit.client.put({ id: "late", type: "ring", queue: "asleep", schedule: { every: "10m" } });
     // No worker handles this queue.
     const [name, { time }] = [{ queue: "asleep", owner: "system", id: "late" }, kit.store.freezes];
     kit.store.freezes.time = async () => (await time.call(kit.store.freezes)) + 30 * MINUTE;
-    expect(await operatorOf(kit.client).tasks.resumePlan({ tasks: [name] })).toMatchObject({
+    expect(await ops.tasks.resumePlan({ tasks: [name] })).toMatchObject({
       tasks: 0,
       unpaused: { tasks: 1, ...exactly(3) },
       held: 0,
@@ -152,7 +143,6 @@ describe("a resume with a plan", () => {
   it("counts only those of them that were not run since, and names the scopes of the freezes", async () => {
     for (const id of ["a", "b"]) await put(id, { tags: ["db"], schedule: { every: "10m" } });
     await put("c", { schedule: { cron: "*/10 * * * *" } });
-    const ops = operatorOf(kit.client);
     const until = START + 25 * MINUTE;
     await ops.freezes.put({ tag: "db", until });
     const { id } = await ops.freezes.put({ tasks: ["c"], queue: QUEUE });
@@ -180,9 +170,9 @@ describe("a resume with a plan", () => {
   it("marks counts that are lower bounds", async () => {
     for (let n = 0; n < 4; n++) await put(`t${n}`, { schedule: { cron: "* * * * * *" }, enabled: true });
     await put("fixed", { schedule: { every: "1s" } });
-    await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE });
+    await ops.tasks.pauseMany({ queue: QUEUE });
     await kit.advance("20h");
-    const plan = await operatorOf(kit.client).tasks.resumePlan({ queue: QUEUE });
+    const plan = await ops.tasks.resumePlan({ queue: QUEUE });
     expect(plan.owed.exact).toBe(false);
     expect(plan.owed.count).toBeGreaterThan(250_000);
     expect(plan.owed.count).toBeLessThan(5 * 72_000);
@@ -197,9 +187,9 @@ describe("a resume with a plan", () => {
   ])("is refused with %j", async (options, field) => {
     await put("t");
     await kit.client.pause("t");
-    const call = operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, ...(options as object) });
+    const call = ops.tasks.resumeMany({ queue: QUEUE, ...(options as object) });
     await expect(call).rejects.toMatchObject({ code: "INVALID_OPTION", field });
-    await expect(operatorOf(kit.client).tasks.resumeMany()).rejects.toMatchObject({ code: "INVALID_OPTION" });
+    await expect(ops.tasks.resumeMany()).rejects.toMatchObject({ code: "INVALID_OPTION" });
     expect((await kit.client.get("t")).state).toBe("paused");
   });
 });

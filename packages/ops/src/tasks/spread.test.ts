@@ -1,9 +1,8 @@
 import { CarillonError } from "@carillon/core";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
 import { operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -11,11 +10,7 @@ const AT = START + 2 * 3_600_000;
 const ring = defineTask("ring", { queue: "bells", payload: z.looseObject({}), handler: () => {} });
 
 describe("a herd", () => {
-  let kit: TestKit;
-  eachKit({ types: [ring], start: START }, (made) => {
-    kit = made;
-  });
-  const ops = () => operatorOf(kit.client);
+  const { kit, ops } = eachKit({ types: [ring], start: START });
   const put = (id: string, more: Partial<TaskInput> = {}) =>
     kit.client.put({
       id,
@@ -60,8 +55,8 @@ describe("a herd", () => {
       to: dry.curve.from + dry.curve.step * after.length,
       step: dry.curve.step,
     };
-    expect((await ops().occurrences.load(load)).counts).toEqual(after);
-    const [change] = (await ops().changes.list()).changes;
+    expect((await ops.occurrences.load(load)).counts).toEqual(after);
+    const [change] = (await ops.changes.list()).changes;
     expect(change).toMatchObject({ kind: "put", by: "ann", scope: { owner: "acme" }, count: 21, undo: 21 });
     const nothing = await acme.tasks.spread(asked);
     expect(nothing).toMatchObject({ count: 0 });
@@ -93,9 +88,9 @@ describe("a herd", () => {
     );
     // The first one has done all that it can.
     expect(await acme.changes.undo({ id })).toMatchObject({ count: 0, refused: { count: 2 } });
-    expect(ids((await ops().changes.list({ by: "bob" })).changes[0]!.sample!)).toContain("t00");
-    await expect(ops().changes.undo({ id: "1-1" })).rejects.toMatchObject({ code: "CONFLICT" });
-    await expect(ops().tasks.spread({ at: AT, jitter: "0" })).rejects.toMatchObject({ field: "jitter" });
+    expect(ids((await ops.changes.list({ by: "bob" })).changes[0]!.sample!)).toContain("t00");
+    await expect(ops.changes.undo({ id: "1-1" })).rejects.toMatchObject({ code: "CONFLICT" });
+    await expect(ops.tasks.spread({ at: AT, jitter: "0" })).rejects.toMatchObject({ field: "jitter" });
   });
 
   /** Calls `act` once, before or after the next put of this task is stored. */
@@ -122,9 +117,9 @@ describe("a herd", () => {
       ["after", { schedule: { cron: "7 2 * * *" }, ...edited }],
     ] as const) {
       const restore = around(when, when, () => put(when, expected));
-      const { change } = await ops().tasks.spread({ at: AT, jitter: "10m", owner: "acme" });
+      const { change } = await ops.tasks.spread({ at: AT, jitter: "10m", owner: "acme" });
       restore();
-      const undone = await ops().changes.undo({ id: change! });
+      const undone = await ops.changes.undo({ id: change! });
       expect(await kit.client.get(`acme/${when}`)).toMatchObject(expected);
       expect((await kit.client.get(`acme/${when}`)).schedule).toEqual(expected.schedule);
       expect(undone.refused.count).toBe(when === "after" ? 1 : 0);
@@ -152,14 +147,14 @@ describe("a herd", () => {
       delete (tasks as Partial<typeof tasks>).put;
     };
     const plainOnes = async () => (await schedules()).filter(({ jitter }) => jitter === undefined).length;
-    const spread = () => ops().tasks.spread({ at: AT, jitter: "10m", owner: "acme" });
-    const newest = async () => (await ops().changes.list()).changes.find(({ undo }) => undo)!.id;
+    const spread = () => ops.tasks.spread({ at: AT, jitter: "10m", owner: "acme" });
+    const newest = async () => (await ops.changes.list()).changes.find(({ undo }) => undo)!.id;
     for (const when of ["before", "after"] as const) {
       await killed(when, spread);
       const id = await newest();
       expect(await plainOnes()).toBeGreaterThan(1);
       expect(await plainOnes()).toBeLessThan(5);
-      expect(await ops().changes.undo({ id })).toMatchObject({ refused: { count: 0 } });
+      expect(await ops.changes.undo({ id })).toMatchObject({ refused: { count: 0 } });
       expect(await plainOnes()).toBe(5);
 
       await killed(when, spread);
@@ -169,28 +164,28 @@ describe("a herd", () => {
       expect(rest).toBeLessThan(5);
       expect(await plainOnes()).toBe(0);
       // The first one names all five; the second one has reached the rest.
-      expect(await ops().changes.undo({ id: first })).toMatchObject({
+      expect(await ops.changes.undo({ id: first })).toMatchObject({
         count: 5 - rest,
         refused: { count: rest },
       });
-      expect(await ops().changes.undo({ id: change! })).toMatchObject({ count: rest, refused: { count: 0 } });
+      expect(await ops.changes.undo({ id: change! })).toMatchObject({ count: rest, refused: { count: 0 } });
       expect(await plainOnes()).toBe(5);
 
       const { change: whole } = await spread();
-      await killed(when, () => ops().changes.undo({ id: whole! }));
+      await killed(when, () => ops.changes.undo({ id: whole! }));
       expect(await plainOnes()).toBeLessThan(5);
-      expect(await ops().changes.undo({ id: whole! })).toMatchObject({ refused: { count: 0 } });
+      expect(await ops.changes.undo({ id: whole! })).toMatchObject({ refused: { count: 0 } });
       expect(await schedules()).toEqual(Array(5).fill(plain));
     }
   });
 
   it("is undone once by two at one instant, and an undo can be undone", async () => {
     for (let n = 0; n < 5; n++) await put(`t${n}`);
-    const { change: id = "" } = await ops().tasks.spread({ at: AT, jitter: "10m", owner: "acme" });
-    const [one, two] = await Promise.all([ops().changes.undo({ id }), ops().changes.undo({ id })]);
+    const { change: id = "" } = await ops.tasks.spread({ at: AT, jitter: "10m", owner: "acme" });
+    const [one, two] = await Promise.all([ops.changes.undo({ id }), ops.changes.undo({ id })]);
     expect([one.count + two.count, one.refused.count, two.refused.count]).toEqual([5, 0, 0]);
     expect(await schedules()).toEqual(Array(5).fill({ cron: "0 2 * * *" }));
-    const again = await ops().changes.undo({ id: (one.change ?? two.change)! });
+    const again = await ops.changes.undo({ id: (one.change ?? two.change)! });
     expect(again).toMatchObject({ count: 5 });
     expect(await schedules()).toEqual(Array(5).fill({ cron: "0 2 * * *", jitter: "10m" }));
   });

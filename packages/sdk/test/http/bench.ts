@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Context, Json } from "@carillon/sdk";
+import { onTestFinished } from "vitest";
 import type { Guard, HttpResult, SignedRequest } from "../../src/http/index.js";
 import { cert, key } from "./certificate.js";
 
@@ -70,6 +71,12 @@ export class Target {
   /** The entry of `allow` that permits this server. */
   get host(): string {
     return `127.0.0.1:${this.port}`;
+  }
+
+  /** Closes it when the test is over. */
+  ofTest(): this {
+    onTestFinished(() => this.close());
+    return this;
   }
 
   async close(): Promise<void> {

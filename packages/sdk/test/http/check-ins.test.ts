@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type CheckInOptions, checkIns } from "../../src/http/index.js";
 import type { Worker } from "../../src/worker.js";
 import { Target } from "./bench.js";
@@ -7,17 +7,12 @@ import { Target } from "./bench.js";
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}";
 
 describe("check-ins", () => {
-  const targets: Target[] = [];
-  afterEach(async () => {
-    for (const target of targets.splice(0)) await target.close();
-  });
   async function open(
     service: CheckInOptions["service"],
     path: string,
     answer?: Parameters<typeof Target.open>[0],
   ) {
-    const target = await Target.open(answer);
-    targets.push(target);
+    const target = (await Target.open(answer)).ofTest();
     const worker = new EventEmitter();
     const warn = vi.fn();
     const counts = checkIns(worker as Worker, {

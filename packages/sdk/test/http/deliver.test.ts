@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { Client, defineTask, implement, type TaskType, Worker } from "@carillon/sdk";
 import { PermanentError, serve } from "@carillon/sdk/serve";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { SILENT, sharedRedis } from "../../../../test/helpers.js";
 import { deliver, httpRequest } from "../../src/http/index.js";
@@ -11,13 +11,8 @@ const report = defineTask("report", { queue: "reports", payload: z.object({ day:
 const payload = { day: "2026-01-01" };
 
 describe("a task type that is delivered", () => {
-  const targets: Target[] = [];
-  afterEach(async () => {
-    for (const target of targets.splice(0)) await target.close();
-  });
   async function to(open: Promise<Target>, options: Partial<Parameters<typeof deliver>[1]> = {}) {
-    const target = await open;
-    targets.push(target);
+    const target = (await open).ofTest();
     return { target, type: deliver(report, { url: target.url, signingKey: KEY, ...options }) };
   }
   type Do = TaskType<typeof report.payload>["handler"];

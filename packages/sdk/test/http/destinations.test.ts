@@ -1,6 +1,6 @@
 import type { AlertBody, AlertTargetInput } from "@carillon/core/internal";
 import { deliveryPayload, parseTarget } from "@carillon/core/internal";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { alertWebhook } from "../../src/http/index.js";
 import { failure, KEY, perform, Target } from "./bench.js";
 
@@ -127,11 +127,6 @@ const SERVICES: [string, (url: string) => AlertTargetInput, (body: Body) => Faul
 ];
 
 describe("a destination", () => {
-  const targets: Target[] = [];
-  afterEach(async () => {
-    for (const target of targets.splice(0)) await target.close();
-  });
-
   async function open(fault: (body: Body) => Fault = () => undefined, accepted = 200) {
     const target: Target = await Target.open((_, response) => {
       const why = fault(JSON.parse(target.received.at(-1)?.body ?? "") as Body);
@@ -139,7 +134,7 @@ describe("a destination", () => {
       if (why !== undefined) faults.push(why);
     });
     const faults: string[] = [];
-    targets.push(target);
+    target.ofTest();
     const type = alertWebhook({ allow: [target.host], signingKey: KEY });
     const send = (to: AlertTargetInput, batch: { alerts: AlertBody[]; at?: number }) =>
       perform(type, deliveryPayload(parseTarget(to), { namespace: "shop", ...batch }) as never);

@@ -3,6 +3,7 @@ import http from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { gate } from "../../../../test/helpers.js";
 import { createGuard, sendSigned, verifySignature } from "../../src/http/index.js";
 import { failure, KEY, plain, Target, unguarded } from "./bench.js";
 import { cert } from "./certificate.js";
@@ -10,16 +11,8 @@ import { cert } from "./certificate.js";
 const LOCAL = [{ address: "127.0.0.1", family: 4 }];
 
 describe("sending a request", () => {
-  const targets: { close(): unknown }[] = [];
-  afterEach(async () => {
-    vi.unstubAllEnvs();
-    for (const target of targets.splice(0)) await target.close();
-  });
-  async function open(...given: Parameters<typeof Target.open>): Promise<Target> {
-    const target = await Target.open(...given);
-    targets.push(target);
-    return target;
-  }
+  afterEach(() => void vi.unstubAllEnvs());
+  const open = async (...given: Parameters<typeof Target.open>) => (await Target.open(...given)).ofTest();
   /** A raw server: `speak` writes the answer, HTTP or not. */
   async function raw(speak: (socket: Socket) => void): Promise<number> {
     const sockets = new Set<Socket>();
@@ -28,11 +21,9 @@ describe("sending a request", () => {
       socket.once("data", () => speak(socket));
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
-    targets.push({
-      close: () => {
-        for (const socket of sockets) socket.destroy();
-        server.close();
-      },
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
     });
     return (server.address() as AddressInfo).port;
   }
@@ -196,10 +187,7 @@ describe("sending a request", () => {
     });
 
     it("may be endless: the connection is closed", async () => {
-      let ended: () => void = () => {};
-      const over = new Promise<void>((resolve) => {
-        ended = resolve;
-      });
+      const { promise: over, resolve: ended } = gate();
       const target = await open((_, response) => {
         const more = () => {
           while (response.write("x".repeat(10_000)));
@@ -270,10 +258,7 @@ describe("sending a request", () => {
 
     it("on the signal, and closes the connection", async () => {
       const end = new AbortController();
-      let closed: () => void = () => {};
-      const over = new Promise<void>((resolve) => {
-        closed = resolve;
-      });
+      const { promise: over, resolve: closed } = gate();
       const target = await open((_, response) => {
         response.on("close", closed);
         end.abort("the job's lock was lost");

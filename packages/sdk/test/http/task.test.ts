@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { PermanentError } from "@carillon/sdk";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { alertWebhook, type HttpRequestOptions, httpRequest, verifySignature } from "../../src/http/index.js";
 import { resultOf } from "../../src/http/result.js";
 import { contextOf, failure, KEY, perform, Target } from "./bench.js";
@@ -13,13 +13,8 @@ const delivery = (url: string, alert: { [name: string]: string | number | { [nam
 });
 
 describe("http.request", () => {
-  const targets: Target[] = [];
-  afterEach(async () => {
-    for (const target of targets.splice(0)) await target.close();
-  });
   async function open(answer?: Parameters<typeof Target.open>[0], options: HttpRequestOptions = {}) {
-    const target = await Target.open(answer);
-    targets.push(target);
+    const target = (await Target.open(answer)).ofTest();
     return { target, type: httpRequest({ allow: [target.host], ...options }) };
   }
   const answering = (status: number, options?: HttpRequestOptions) =>
@@ -105,8 +100,7 @@ describe("http.request", () => {
   });
 
   it("trusts the authority that the operator names", async () => {
-    const target = await Target.open(undefined, true);
-    targets.push(target);
+    const target = (await Target.open(undefined, true)).ofTest();
     const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
     const type = httpRequest({ allow: [target.host], resolve, ca: cert });
     expect(await perform(type, { url: `https://tls.test:${target.port}/` })).toMatchObject({ body: "done" });
@@ -223,7 +217,7 @@ describe("http.request", () => {
       await Target.open((_, response) => void held.push(response)),
       await Target.open(),
     ];
-    targets.push(target, other);
+    for (const one of [target, other]) one.ofTest();
     const allow = [target.host, other.host];
     const type = alertWebhook({ allow, signingKey: KEY, timeout: "10s" });
     const send = ({ url }: Target) => perform(type, delivery(url, { kind: "failed", at: 1 }));

@@ -1,9 +1,8 @@
-import { defineTask } from "@carillon/sdk";
 import { HttpError } from "@carillon/sdk/http";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { backoffStrategy, type JobBackoff } from "../../src/worker/backoff.js";
-import { Bench, nothing, QUEUE } from "./bench.js";
+import { Bench, typed } from "./bench.js";
 
 const bench = Bench.use("backoff");
 
@@ -29,13 +28,9 @@ describe("the waits between the attempts of one run", () => {
 
   it("equal the delays of BullMQ's jobs", async () => {
     const at: number[] = [];
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: () => {
-        at.push(performance.now());
-        throw new Error("again");
-      },
+    const type = typed(() => {
+      at.push(performance.now());
+      throw new Error("again");
     });
     await bench.work([type]);
     const run = await bench.run("t", "type", { retry: { attempts: 3, backoff: "linear", delay: "50ms" } });

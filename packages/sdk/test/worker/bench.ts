@@ -3,6 +3,8 @@ import {
   type AnyTaskType,
   bullPrefix,
   Client,
+  type Context,
+  defineTask,
   type TaskInput,
   Worker,
   type WorkerEvents,
@@ -16,10 +18,29 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
-import { gate, SILENT, sharedRedis } from "../../../../test/helpers.js";
+import { enqueued, gate, SILENT, sharedRedis } from "../../../../test/helpers.js";
 
 export const QUEUE = "bells";
 export const nothing = z.object({}).loose();
+
+/** A task type that accepts any payload. */
+export function typed(handler: (context: Context) => unknown, type = "type") {
+  return defineTask(type, {
+    queue: QUEUE,
+    payload: nothing,
+    handler: (_payload, context) => handler(context) as never,
+  });
+}
+
+/** One whose handler passes its context to the test. */
+export function telling(type: string, then: (context: Context) => unknown) {
+  const begun = gate<Context>();
+  const handler = (context: Context) => {
+    begun.resolve(context);
+    return then(context);
+  };
+  return { definition: typed(handler, type), begun: begun.promise };
+}
 
 /** Rejects with the signal's reason when it is aborted, as a well-behaved handler does. */
 export function aborted(signal: AbortSignal): Promise<never> {
@@ -151,9 +172,7 @@ export class Bench {
 
   /** Runs an existing task. */
   async again(id: string): Promise<string> {
-    const triggered = await this.client.trigger(id);
-    if (triggered.outcome !== "enqueued") throw new Error("skipped");
-    return triggered.run;
+    return enqueued(await this.client.trigger(id)).run;
   }
 
   async record(run: string) {

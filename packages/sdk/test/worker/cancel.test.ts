@@ -1,30 +1,16 @@
-import { CancelledError, type Context, defineTask } from "@carillon/sdk";
+import { CancelledError, type Context } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { internalsOf, storeOf, withSeams } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it, vi } from "vitest";
 import { gate } from "../../../../test/helpers.js";
-import { aborted, Bench, HandClock, next, nothing, QUEUE } from "./bench.js";
+import { aborted, Bench, HandClock, next, QUEUE, telling, typed } from "./bench.js";
 
 const bench = Bench.use("cancel");
 
-/** A task type whose handler passes its context to the test. */
-function type(then: (context: Context) => unknown) {
-  const begun = gate<Context>();
-  const definition = defineTask("long", {
-    queue: QUEUE,
-    payload: nothing,
-    handler: (_payload, context) => {
-      begun.resolve(context);
-      return then(context) as never;
-    },
-  });
-  return { definition, begun: begun.promise };
-}
-
 describe("a cancel", () => {
   it("aborts the handler, and fails the job if it throws", async () => {
-    const { definition, begun } = type(({ signal }) => aborted(signal));
+    const { definition, begun } = telling("long", ({ signal }) => aborted(signal));
     const worker = await bench.work([definition]);
     const run = await bench.run("t", "long", { retry: { attempts: 5 } });
     const { signal } = await begun;
@@ -45,7 +31,7 @@ describe("a cancel", () => {
   });
 
   it("completes the job without a result if the handler returns, with the run cancelled", async () => {
-    const { definition, begun } = type(async ({ signal }) => {
+    const { definition, begun } = telling("long", async ({ signal }) => {
       await aborted(signal).catch(() => {});
       return { half: "done" };
     });
@@ -64,26 +50,9 @@ describe("a cancel", () => {
     });
   });
 
-  it("abandons a handler that ignores the signal after its grace", async () => {
-    const clock = new HandClock();
-    const { definition, begun } = type(() => new Promise(() => {}));
-    const worker = await bench.work([definition], {}, { clock });
-    const run = await bench.run("t", "long", { timeLimitGrace: "2s" });
-    const { signal } = await begun;
-    const end = next(worker, "settled");
-    await bench.cancel("t", run);
-    await eventually(() => expect(signal.aborted).toBe(true));
-    expect(await bench.record(run)).toMatchObject({ state: "terminating" });
-    clock.advance(2_000);
-    expect(await end).toMatchObject({
-      outcome: "cancelled",
-      error: expect.stringContaining("The run was cancelled. The handler did not stop within 2s."),
-    });
-  });
-
   it("runs no handler if no worker has the job yet", async () => {
     const ran = gate();
-    const { definition } = type(() => ran.reject(new Error("it ran")));
+    const { definition } = telling("long", () => ran.reject(new Error("it ran")));
     const run = await bench.run("t", "long");
     await bench.cancel("t", run);
     const worker = await bench.work([definition]);
@@ -97,7 +66,7 @@ describe("a cancel", () => {
   });
 
   it("is found by polling if its message was lost", async () => {
-    const { definition, begun } = type(({ signal }) => aborted(signal));
+    const { definition, begun } = telling("long", ({ signal }) => aborted(signal));
     const worker = await bench.work([definition]);
     const run = await bench.run("t", "long");
     await begun;
@@ -107,24 +76,8 @@ describe("a cancel", () => {
     expect(await end).toMatchObject({ outcome: "cancelled" });
   });
 
-  it("is the outcome even if its worker had not received it when the handler ended", async () => {
-    const { definition } = type(async ({ occurrence }) => {
-      await bench.admin.hset(
-        internalsOf(storeOf(bench.client)).keys.queue(QUEUE).run(occurrence.run),
-        "cancel",
-        "1 test",
-      );
-      return "done";
-    });
-    const worker = await bench.work([definition]);
-    const end = next(worker, "settled");
-    const run = await bench.run("t", "long");
-    expect(await end).toMatchObject({ run, outcome: "cancelled" });
-    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
-  });
-
   it("is polled for as soon as a lost subscription is restored", async () => {
-    const { definition, begun } = type(({ signal }) => aborted(signal));
+    const { definition, begun } = telling("long", ({ signal }) => aborted(signal));
     const worker = await bench.work([definition]);
     const run = await bench.run("t", "long");
     await begun;
@@ -163,7 +116,7 @@ describe("a cancel", () => {
       hear = listener.message;
       return listen.call(store, channel, listener);
     });
-    const { definition, begun } = type(() => new Promise(() => {}));
+    const { definition, begun } = telling("long", () => new Promise(() => {}));
     const run = await bench.run("t", "long", { timeLimitGrace: "2s" });
     const options = { connection: undefined, store, lockDuration: 1_000 };
     const worker = await bench.work([definition], options, { clock });
@@ -180,15 +133,11 @@ describe("a cancel", () => {
   it("affects its own run only", async () => {
     const contexts: Context[] = [];
     const both = gate();
-    const definition = defineTask("long", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: (_payload, context) => {
-        contexts.push(context);
-        if (contexts.length === 2) both.resolve();
-        return aborted(context.signal);
-      },
-    });
+    const definition = typed((context) => {
+      contexts.push(context);
+      if (contexts.length === 2) both.resolve();
+      return aborted(context.signal);
+    }, "long");
     const worker = await bench.work([definition]);
     const first = await bench.run("t", "long");
     const second = await bench.again("t");

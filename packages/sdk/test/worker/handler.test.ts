@@ -1,20 +1,12 @@
-import { type Context, defineTask, type Json, PermanentError } from "@carillon/sdk";
+import { type Context, type Json, PermanentError } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { Worker as BullWorker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { gate } from "../../../../test/helpers.js";
-import { Bench, next, nothing, QUEUE } from "./bench.js";
+import { Bench, next, QUEUE, typed } from "./bench.js";
 
 const bench = Bench.use("handler");
-
-function type(handler: (context: Context) => unknown) {
-  return defineTask("type", {
-    queue: QUEUE,
-    payload: nothing,
-    handler: (_payload, context) => handler(context) as never,
-  });
-}
 
 describe("the results of a handler", () => {
   it("include partial() and nothingToDo()", async () => {
@@ -22,7 +14,7 @@ describe("the results of a handler", () => {
       ({ partial }) => partial({ upTo: 7 }),
       ({ nothingToDo }) => nothingToDo(),
     ];
-    const worker = await bench.work([type((context) => say.shift()?.(context))]);
+    const worker = await bench.work([typed((context) => say.shift()?.(context))]);
     let end = next(worker, "settled");
     const first = await bench.run("t", "type");
     expect(await end).toMatchObject({ run: first, outcome: "partial" });
@@ -39,7 +31,7 @@ describe("the results of a handler", () => {
   it("include PermanentError, which stops further attempts", async () => {
     let calls = 0;
     const worker = await bench.work([
-      type(() => {
+      typed(() => {
         calls += 1;
         throw new PermanentError("no such customer", { cause: 7 });
       }),
@@ -62,7 +54,7 @@ describe("the results of a handler", () => {
   ])("throws %s: attempts are used up, then run and job fail", async (_what, make) => {
     let calls = 0;
     await bench.work([
-      type(() => {
+      typed(() => {
         calls += 1;
         throw make();
       }),
@@ -78,7 +70,7 @@ describe("the results of a handler", () => {
   it("include checkpoints for later attempts and runs", async () => {
     const seen: (Json | undefined)[] = [];
     await bench.work([
-      type(async ({ checkpoint, saveCheckpoint, attempt }) => {
+      typed(async ({ checkpoint, saveCheckpoint, attempt }) => {
         seen.push(checkpoint);
         await saveCheckpoint({ upTo: seen.length });
         if (attempt === 1 && seen.length === 1) throw new Error("once");
@@ -97,7 +89,7 @@ describe("the results of a handler", () => {
     ["INVALID_PAYLOAD", undefined, "checkpoint"],
   ])("a checkpoint that cannot be kept is refused: %s", async (code, value, field) => {
     const refused = gate<unknown>();
-    await bench.work([type(({ saveCheckpoint }) => saveCheckpoint(value as Json).catch(refused.resolve))]);
+    await bench.work([typed(({ saveCheckpoint }) => saveCheckpoint(value as Json).catch(refused.resolve))]);
     await bench.run("t", "type");
     const error = (await refused.promise) as Error;
     expect(error).toMatchObject({ code, field, remedy: expect.any(String) });
@@ -108,7 +100,7 @@ describe("the results of a handler", () => {
     const refused: unknown[] = [];
     const at = Date.now() + 3_600_000;
     const worker = await bench.work([
-      type(({ runNextAt }) => {
+      typed(({ runNextAt }) => {
         for (const time of ["tomorrow", "2030-01-01T00:00:00", Number.NaN, new Date(Number.NaN)]) {
           try {
             runNextAt(time);
@@ -129,27 +121,8 @@ describe("the results of a handler", () => {
     expect(stored).toMatchObject({ pending: [{ trigger: "self", at }] });
   });
 
-  it("do not arise if a run starts too soon after the last: it is dropped", async () => {
-    let calls = 0;
-    const worker = await bench.work([
-      type(() => {
-        calls += 1;
-      }),
-    ]);
-    const end = next(worker, "settled");
-    await bench.run("t", "type", { schedule: { every: "100ms" }, minGap: "1h" });
-    await end;
-    const dropped = next(worker, "dropped");
-    const run = await bench.due("t");
-    expect(await dropped).toMatchObject({ run, task: "system/t" });
-    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "dropped" });
-    const jobs = bench.queue();
-    await eventually(async () => expect(await (await jobs.getJob(run))?.isCompleted()).toBe(true));
-    expect(calls).toBe(1);
-  });
-
   it("are not changed by a listener that throws", async () => {
-    const worker = await bench.work([type(() => "done")]);
+    const worker = await bench.work([typed(() => "done")]);
     worker.on("started", () => {
       throw new Error("listener");
     });
@@ -165,25 +138,6 @@ describe("the output of a handler", () => {
   });
   afterEach(() => void vi.restoreAllMocks());
 
-  it("is kept for each attempt, with log and console apart", async () => {
-    const worker = await bench.work([
-      type(({ attempt, log }) => {
-        log("attempt", { attempt });
-        console.log("page %d\nand more", attempt);
-        console.error("careful");
-        if (attempt === 1) throw new Error("once");
-      }),
-    ]);
-    const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
-    await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
-    const text = (n: number) => `log attempt {"attempt":${n}}\nout page ${n}\nout and more\nerr careful\n`;
-    expect(await bench.output(run)).toEqual([
-      { attempt: 1, text: text(1), cut: false },
-      { attempt: 2, text: text(2), cut: false },
-    ]);
-    await worker.stop();
-  });
-
   it("contains each log line once, even if the worker's logger prints", async () => {
     const logged: string[] = [];
     const info = (_details: object, message: string) => {
@@ -191,7 +145,7 @@ describe("the output of a handler", () => {
       console.log(message);
     };
     const logger = { debug() {}, info, warn() {}, error() {} };
-    const worker = await bench.work([type(({ log }) => log("once"))], { logger });
+    const worker = await bench.work([typed(({ log }) => log("once"))], { logger });
     const end = next(worker, "settled");
     const run = await bench.run("t", "type");
     await end;
@@ -199,20 +153,9 @@ describe("the output of a handler", () => {
     expect(await bench.output(run)).toMatchObject([{ text: "log once\n" }]);
   });
 
-  it("is cut at a megabyte, with a mark", async () => {
-    const worker = await bench.work([type(() => console.log(`${"x".repeat(2 ** 20)}the end`))]);
-    const end = next(worker, "settled");
-    const run = await bench.run("t", "type");
-    await end;
-    const [{ text, cut } = { text: "", cut: false }] = await bench.output(run);
-    expect(cut).toBe(true);
-    expect(text).toMatch(/^cut \d+ bytes before this\nout x+the end\n$/);
-    expect(text.split("\n").slice(1).join("\n")).toHaveLength(65_536);
-  });
-
   it("keeps the newest lines in the job's own log, and the beginning of a long one", async () => {
     await bench.work([
-      type(async ({ log, occurrence }) => {
+      typed(async ({ log, occurrence }) => {
         log("x".repeat(2 ** 20));
         for (let n = 1; n < 1_000; n++) log(`line ${n}`);
         const jobs = bench.queue();
@@ -238,7 +181,7 @@ describe("the output of a handler", () => {
   it("is saved while the handler runs", async () => {
     const finish = gate();
     await bench.work([
-      type(async () => {
+      typed(async () => {
         console.log("so far");
         await finish.promise;
       }),
@@ -251,7 +194,7 @@ describe("the output of a handler", () => {
   it("is kept to the end for an attempt that lost its job, too", async () => {
     const worker = await bench.work(
       [
-        type(async ({ signal, log, occurrence }) => {
+        typed(async ({ signal, log, occurrence }) => {
           await bench.admin.del(`${bench.jobKey(occurrence.run)}:lock`);
           await new Promise((resolve) => signal.addEventListener("abort", resolve));
           log("rolled back");
@@ -269,7 +212,7 @@ describe("the output of a handler", () => {
   it("is not captured if switched off, except the log", async () => {
     const worker = await bench.work(
       [
-        type(({ log }) => {
+        typed(({ log }) => {
           console.log("printed");
           log("logged");
         }),
@@ -280,7 +223,7 @@ describe("the output of a handler", () => {
     const run = await bench.run("t", "type");
     await end;
     expect(await bench.output(run)).toMatchObject([{ text: "log logged\n" }]);
-    await expect(bench.work([type(() => {})], { maxOutput: -1 })).rejects.toMatchObject({
+    await expect(bench.work([typed(() => {})], { maxOutput: -1 })).rejects.toMatchObject({
       field: "maxOutput",
     });
   });
@@ -288,13 +231,9 @@ describe("the output of a handler", () => {
 
 it("a long error takes the same small room in the record, the job and BullMQ's events, however often it is thrown", async () => {
   const ATTEMPTS = 40;
-  const type = defineTask("long", {
-    queue: QUEUE,
-    payload: nothing,
-    handler: (_payload, { attempt }) => {
-      throw new Error(`attempt ${attempt}: INSERT ${"v".repeat(200_000)}`);
-    },
-  });
+  const type = typed(({ attempt }) => {
+    throw new Error(`attempt ${attempt}: INSERT ${"v".repeat(200_000)}`);
+  }, "long");
   const worker = await bench.work([type]);
   const run = await bench.run("t", "long", { retry: { attempts: ATTEMPTS, backoff: "fixed", delay: "1ms" } });
   await eventually(async () =>

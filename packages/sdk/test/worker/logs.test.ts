@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { attempt, gate } from "../../../../test/helpers.js";
-import { aborted, Bench, HandClock, nothing, QUEUE } from "./bench.js";
+import { aborted, Bench, HandClock, nothing, QUEUE, typed } from "./bench.js";
 import { Lives } from "./lives.js";
 
 const bench = Bench.use("logs");
@@ -89,13 +89,9 @@ describe("a worker logs", () => {
     const { logger, logged } = recorder();
     const clock = new HandClock();
     const begun = gate();
-    const slow = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: (_payload, { signal }) => {
-        begun.resolve();
-        return aborted(signal);
-      },
+    const slow = typed(({ signal }) => {
+      begun.resolve();
+      return aborted(signal);
     });
     await bench.work([slow], { logger }, { clock });
     await bench.run("t", "type", { timeLimit: "1s" });
@@ -108,13 +104,9 @@ describe("a worker logs", () => {
     const { logger, logged } = recorder();
     const clock = new HandClock();
     const [begun, finish] = [gate<AbortSignal>(), gate()];
-    const hangs = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: (_payload, { signal }) => {
-        begun.resolve(signal);
-        return finish.promise;
-      },
+    const hangs = typed(({ signal }) => {
+      begun.resolve(signal);
+      return finish.promise;
     });
     const lock = { lockDuration: 1_000, stalledInterval: 60_000 };
     await bench.work([hangs], { logger, ...lock }, { clock });

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type Context, defineTask, type Middleware, type WorkerEvents } from "@carillon/sdk";
+import { defineTask, type Middleware, type WorkerEvents } from "@carillon/sdk";
 import type { Logger } from "@carillon/store";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { SILENT } from "../../../../test/helpers.js";
-import { Bench, next, nothing, QUEUE } from "./bench.js";
+import { Bench, next, nothing, QUEUE, typed } from "./bench.js";
 
 const bench = Bench.use("middleware");
 
@@ -29,18 +29,10 @@ function notes(): { seen: string[]; middleware: Middleware } {
   return { seen, middleware };
 }
 
-function type(handler: (context: Context) => unknown) {
-  return defineTask("type", {
-    queue: QUEUE,
-    payload: nothing,
-    handler: (_payload, context) => handler(context) as never,
-  });
-}
-
 describe("middleware of a worker", () => {
   it("runs around each attempt, with its context, and sees the error that the handler threw", async () => {
     const { seen, middleware } = notes();
-    const failing = type(({ attempt }) => {
+    const failing = typed(({ attempt }) => {
       if (attempt === 1) throw new Declined("no funds", { cause: "card" });
       return { paid: true };
     });
@@ -72,7 +64,7 @@ describe("middleware of a worker", () => {
       order.push("inner");
       return run();
     };
-    const worker = await bench.work([type(() => tenant.getStore())], { middleware: [outer, inner] });
+    const worker = await bench.work([typed(() => tenant.getStore())], { middleware: [outer, inner] });
     const end = next(worker, "settled");
     const run = await bench.run("acme", "type");
     await end;
@@ -122,7 +114,7 @@ describe("middleware of a worker", () => {
   it("fails the attempt if it throws, or calls next twice", async () => {
     let calls = 0;
     const twice: Middleware = async (_context, run) => [await run(), await run()];
-    const worker = await bench.work([type(() => void calls++)], { middleware: [twice] });
+    const worker = await bench.work([typed(() => void calls++)], { middleware: [twice] });
     const end = next(worker, "settled");
     await bench.run("t", "type");
     expect(await end).toMatchObject({
@@ -134,7 +126,7 @@ describe("middleware of a worker", () => {
 
   it("is checked when the worker is made", async () => {
     const work = (middleware: unknown) =>
-      bench.work([type(() => {})], { middleware: middleware as Middleware[] });
+      bench.work([typed(() => {})], { middleware: middleware as Middleware[] });
     await expect(work([5])).rejects.toThrow("middleware[0]: not a function.");
     await expect(work(5)).rejects.toThrow("middleware: ");
   });
@@ -144,7 +136,7 @@ it("what a handler threw is not logged, because it may hold anything", async () 
   const details: object[] = [];
   const warn: Logger["warn"] = (about) => void details.push(about);
   const error: Logger["error"] = warn;
-  const leaky = type(() => {
+  const leaky = typed(() => {
     throw Object.assign(new Error("refused"), { request: { authorization: "secret" } });
   });
   const worker = await bench.work([leaky], { logger: { ...SILENT, warn, error } });

@@ -4,7 +4,7 @@ import { withSeams } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { expect, it, vi } from "vitest";
 import { gate } from "../../../../test/helpers.js";
-import { Bench, nothing, QUEUE } from "./bench.js";
+import { Bench, nothing, QUEUE, typed } from "./bench.js";
 
 // The worker's pauses between its tries, about a minute in all.
 vi.mock("node:timers/promises", async (original) => ({
@@ -42,13 +42,9 @@ it("a run whose start Redis refuses for a minute is not failed: it runs when Red
 
 it("a stop waits for a handler however often it checks for one", async () => {
   const [begun, finish] = [gate(), gate()];
-  const type = defineTask("type", {
-    queue: QUEUE,
-    payload: nothing,
-    handler: async () => {
-      begun.resolve();
-      await finish.promise;
-    },
+  const type = typed(async () => {
+    begun.resolve();
+    await finish.promise;
   });
   const worker = await bench.work([type]);
   const run = await bench.run("t", "type");

@@ -3,7 +3,7 @@ import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it, vi } from "vitest";
 import { gate, SILENT } from "../../../../test/helpers.js";
-import { aborted, Bench, HandClock, next, nothing, QUEUE } from "./bench.js";
+import { aborted, Bench, HandClock, next, nothing, QUEUE, typed } from "./bench.js";
 
 const bench = Bench.use("stop");
 const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
@@ -13,16 +13,12 @@ describe("a stop with a time limit", () => {
     const clock = new HandClock();
     const begun = gate<Context>();
     const seen: number[] = [];
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: (_payload, context) => {
-        seen.push(context.attempt);
-        context.log(`part ${seen.length}`);
-        if (seen.length > 1) return "by the next";
-        begun.resolve(context);
-        return aborted(context.signal);
-      },
+    const type = typed((context) => {
+      seen.push(context.attempt);
+      context.log(`part ${seen.length}`);
+      if (seen.length > 1) return "by the next";
+      begun.resolve(context);
+      return aborted(context.signal);
     });
     const worker = await bench.work([type], {}, { clock });
     const run = await bench.run("t", "type");
@@ -48,13 +44,9 @@ describe("a stop with a time limit", () => {
   it("logs each 10 s what it waits for, and names a run that ignores its signal", async () => {
     const clock = new HandClock();
     const [begun, finish] = [gate(), bench.gate()];
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: async () => {
-        begun.resolve();
-        await finish.promise;
-      },
+    const type = typed(async () => {
+      begun.resolve();
+      await finish.promise;
     });
     const lines: [level: string, message: string, runs: unknown][] = [];
     const line = (level: string) => (details: object, message: string) => {
@@ -121,14 +113,10 @@ describe("a stop with a time limit", () => {
 
   it("keeps the result of a handler that returns", async () => {
     const begun = gate();
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: async (_payload, { signal }) => {
-        begun.resolve();
-        await aborted(signal).catch(() => {});
-        return "saved what it had";
-      },
+    const type = typed(async ({ signal }) => {
+      begun.resolve();
+      await aborted(signal).catch(() => {});
+      return "saved what it had";
     });
     const worker = await bench.work([type]);
     const run = await bench.run("t", "type");

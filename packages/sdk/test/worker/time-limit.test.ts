@@ -1,8 +1,8 @@
-import { type Context, defineTask, TimeLimitError } from "@carillon/sdk";
+import { defineTask, TimeLimitError } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { gate } from "../../../../test/helpers.js";
-import { aborted, Bench, HandClock, next, nothing, QUEUE } from "./bench.js";
+import { aborted, Bench, HandClock, next, nothing, QUEUE, telling } from "./bench.js";
 
 const bench = Bench.use("limit");
 const timed = { timeLimit: "30s", timeLimitGrace: "10s" };
@@ -13,23 +13,9 @@ describe("a time limit", () => {
     clock = new HandClock();
   });
 
-  /** A task type whose handler passes its context to the test. */
-  function type(then: (context: Context) => unknown) {
-    const begun = gate<Context>();
-    const definition = defineTask("box", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: (_payload, context) => {
-        begun.resolve(context);
-        return then(context) as never;
-      },
-    });
-    return { definition, begun: begun.promise };
-  }
-
   it("counts down, aborts the signal with its reason, and marks the run as terminating", async () => {
     const finish = gate();
-    const { definition, begun } = type(() => finish.promise);
+    const { definition, begun } = telling("box", () => finish.promise);
     const worker = await bench.work([definition], {}, { clock });
     const run = await bench.run("t", "box", timed);
     const { signal, timeLeft } = await begun;
@@ -54,7 +40,7 @@ describe("a time limit", () => {
 
   it("is absent if the task has none", async () => {
     const finish = gate();
-    const { definition, begun } = type(() => finish.promise);
+    const { definition, begun } = telling("box", () => finish.promise);
     const worker = await bench.work([definition], {}, { clock });
     await bench.run("t", "box");
     const { timeLeft } = await begun;
@@ -66,7 +52,7 @@ describe("a time limit", () => {
   });
 
   it("counts a handler that throws in its grace as timed out, not crashed", async () => {
-    const { definition, begun } = type(({ signal }) => aborted(signal));
+    const { definition, begun } = telling("box", ({ signal }) => aborted(signal));
     const worker = await bench.work([definition], {}, { clock });
     const run = await bench.run("t", "box", timed);
     await begun;
@@ -86,7 +72,7 @@ describe("a time limit", () => {
   it("abandons a handler that continues after its grace, and ignores its result", async () => {
     const finish = gate();
     const after = gate<unknown>();
-    const { definition, begun } = type(async (context) => {
+    const { definition, begun } = telling("box", async (context) => {
       await finish.promise;
       context.log("too late");
       await context.saveCheckpoint(1).catch(after.resolve);
@@ -148,7 +134,7 @@ describe("a time limit", () => {
 
   it("may be longer than a timer can wait", async () => {
     const finish = gate();
-    const { definition, begun } = type(() => finish.promise);
+    const { definition, begun } = telling("box", () => finish.promise);
     const worker = await bench.work([definition]);
     const end = next(worker, "settled");
     await bench.run("t", "box", { timeLimit: "30d", schedule: { every: "365d" } });

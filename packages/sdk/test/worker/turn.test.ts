@@ -6,7 +6,7 @@ import type { Worker as BullWorker, Job } from "bullmq";
 import { Worker as PlainWorker } from "bullmq";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { attempt, gate } from "../../../../test/helpers.js";
-import { Bench, next, nothing, QUEUE } from "./bench.js";
+import { Bench, next, nothing, QUEUE, typed } from "./bench.js";
 
 const bench = Bench.use("turn");
 const stores: Store[] = [];
@@ -127,14 +127,10 @@ describe("the end of a run whose lock was lost", () => {
   /** Runs a worker whose handler waits until `act` is done. */
   async function losing(act: (run: string) => Promise<unknown>) {
     const [begun, go] = [gate<string>(), gate()];
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: async (_payload, { occurrence }) => {
-        begun.resolve(occurrence.run);
-        await go.promise;
-        return "done";
-      },
+    const type = typed(async ({ occurrence }) => {
+      begun.resolve(occurrence.run);
+      await go.promise;
+      return "done";
     });
     await runs(1);
     // Before the end, no check for stalled jobs runs and no lock is renewed.
@@ -214,15 +210,11 @@ it("many jobs at once wake all idle workers, plain ones too", async () => {
   const seen = new Map<string, number>();
   const enough = gate();
   const type = (who: string) =>
-    defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: async () => {
-        seen.set(who, (seen.get(who) ?? 0) + 1);
-        if (seen.size === 4) enough.resolve();
-        // No single worker finishes them all before the others have woken up.
-        await enough.promise;
-      },
+    typed(async () => {
+      seen.set(who, (seen.get(who) ?? 0) + 1);
+      if (seen.size === 4) enough.resolve();
+      // No single worker finishes them all before the others have woken up.
+      await enough.promise;
     });
   for (const who of ["a", "b", "c"]) await bench.work([type(who)], { concurrency: 10 });
   const plain: BullWorker = new PlainWorker(
