@@ -1,16 +1,9 @@
 import { operatorOf } from "@carillon/ops";
 import { internalsOf, storeOf } from "@carillon/store/internal";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../apps/console/src/app.js";
 import { PAGE_PATHS } from "../../apps/console/src/page-paths.js";
-import {
-  ADMIN,
-  type Console,
-  OPERATOR,
-  sessionOf,
-  startConsole,
-  VIEWER,
-} from "../../apps/console/test/harness.js";
+import { ADMIN, OPERATOR, ownConsole, sessionOf, VIEWER } from "../../apps/console/test/harness.js";
 import { SILENT } from "../helpers.js";
 
 /*
@@ -139,12 +132,11 @@ const isForAdmins = (what: string) => FOR_ADMINS.includes(what.split(" ")[1] as 
 /** Requests with a body that change nothing. */
 const ASKS = ["POST /api/v1/tasks/validate", "POST /api/v1/tasks/resume-plan"];
 
-let console_: Console;
+const console_ = ownConsole();
 let routes: { before: string[]; behind: string[]; guards: string[]; mounted: string[] };
 let session = { viewer: "", operator: "", admin: "" };
 
 beforeAll(async () => {
-  console_ = await startConsole();
   await console_.client.put({ id: "a", queue: "q", type: "t", schedule: { every: "1h" } });
   await console_.client.trigger("a");
   await console_.board.refresh();
@@ -155,7 +147,6 @@ beforeAll(async () => {
     admin: await signIn(ADMIN),
   };
 });
-afterAll(() => console_.stop());
 
 function readRoutes() {
   const { client } = console_;

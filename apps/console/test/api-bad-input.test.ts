@@ -2,19 +2,17 @@ import { request } from "node:http";
 import { CarillonError } from "@carillon/sdk";
 import { ERROR_CODES, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { ownRedis } from "../../../test/helpers.js";
-import { ADMIN, type Console, startConsole } from "./harness.js";
+import { ADMIN, type Console, ownConsole } from "./harness.js";
 
 const task = { id: "a", type: "t", queue: "q", schedule: { every: "1h" } };
 
 const own = ownRedis({ appendonly: true });
-let console_: Console;
+const console_ = ownConsole({}, own);
 beforeAll(async () => {
-  console_ = await startConsole({}, own);
   await console_.client.put(task);
 });
-afterAll(() => console_.stop());
 
 const api: Console["api"] = (...asked) => console_.api(...asked);
 
@@ -174,36 +172,9 @@ describe("bodies", () => {
   });
 });
 
-describe("a task's computed fields are read-only", () => {
-  test.each([
-    ["lastStatus", { executedAt: 1, node: "n", error: null, result: 1 }],
-    ["humanized", "every day"],
-    ["nextExecution", 1],
-    ["state", "paused"],
-    ["generation", 1],
-    ["cursor", 1],
-    ["nominal", 1],
-    ["due", 1],
-    ["created", 1],
-    ["updated", 1],
-    ["paused", { at: 1 }],
-  ])("%s is refused", async (field, value) => {
-    const before = await console_.client.get("a");
-    for (const [method, path] of [
-      ["POST", "/tasks"],
-      ["PUT", "/tasks/q/system/a"],
-    ] as const) {
-      const { status, body } = await api(method, path, { ...task, [field]: value });
-      expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_TASK", field]);
-    }
-    expect(await console_.client.get("a")).toEqual(before);
-  });
-
-  test("__proto__ is refused", async () => {
-    const text = JSON.stringify(task).replace("{", '{"__proto__":{"state":"paused"},');
-    const { status } = await api("POST", "/tasks", text);
-    expect(status).toBe(400);
-  });
+test("a task with __proto__ is refused", async () => {
+  const text = JSON.stringify(task).replace("{", '{"__proto__":{"state":"paused"},');
+  expect((await api("POST", "/tasks", text)).status).toBe(400);
 });
 
 describe("parameters", () => {
@@ -212,42 +183,13 @@ describe("parameters", () => {
     ["/tasks?__proto__=a", "__proto__"],
     ["/tasks?queue[]=a", "queue[]"],
     ["/tasks?queue=a&queue=b", "queue"],
-    ["/tasks?state=toString", "state"],
-    ["/tasks?queue=a%20b", "queue"],
     ["/tasks?queue=", "queue"],
-    ["/tasks?limit=0", "limit"],
-    ["/tasks?limit=1001", "limit"],
-    ["/tasks?limit=-1", "limit"],
-    ["/tasks?limit=1e2", "limit"],
     ["/tasks?limit=", "limit"],
     ["/tasks?cursor=x", "cursor"],
-    ["/tasks/q/system/a?full=1", "full"],
-    ["/tasks/q/system/a/runs?limit=x", "limit"],
-    ["/tasks/q/system/a/runs?offset=9999999", "offset"],
-    ["/tasks/q/system/a/skips?limit=1", "limit"],
-    ["/nodes?x", "x"],
-    ["/queues?x", "x"],
-    ["/calendars?x", "x"],
-    ["/tasks?overdue=yes", "overdue"],
-    ["/ticks", "tasks"],
-    ["/load?from=x", "from"],
-    ["/ticks?tasks=a", "tasks[0]"],
-    ["/ticks?tasks=q/o/a&limit=101", "limit"],
-    ["/tasks/q/system/a/ticks?from=0", "to"],
     ["/tasks?neverRan=true&failing=true", "neverRan"],
-    ["/tasks/counts?state=paused", "state"],
-    ["/runs/stats?limit=1001", "limit"],
-    ["/runs/stats?task=a", "task"],
-    ["/runs/journal?outcome=", "outcome"],
     ["/runs/journal?outcome=failed,fine", "outcome"],
     ["/runs/journal?outcome=failed&outcome=fine", "outcome"],
-    ["/runs/journal?sort=size", "sort"],
-    ["/runs/journal?took=soon", "took"],
-    ["/runs/journal?queue=a%20b", "queue"],
     ["/runs/journal?task=a%2Fb%2Fc", "id"],
-    ["/runs/journal?limit=0", "limit"],
-    ["/runs/journal?cursor=x", "cursor"],
-    ["/runs/journal?from=2026-01-01", "from"],
   ])("%s is refused", async (path, field) => {
     const { status, body } = await api("GET", path);
     expect([status, body.error?.field]).toEqual([400, field]);
@@ -261,29 +203,6 @@ describe("parameters", () => {
   ])("of a write are refused too: %s %s", async (method, path, body) => {
     expect((await api(method, path, body)).status).toBe(400);
     expect((await console_.client.get("a")).state).toBe("scheduled");
-  });
-
-  test.each([
-    ["/tasks/q/system/a/pause", { note: 1 }, "note"],
-    ["/tasks/q/system/a/pause", { reason: "x" }, "reason"],
-    ["/tasks/q/system/a/pause", { cancelQueued: "yes" }, "cancelQueued"],
-    ["/queues/q/pause", { note: 1 }, "note"],
-    ["/queues/q/pause", { by: "a\u0000" }, "by"],
-    ["/queues/q/pause", { cancelQueued: true }, "cancelQueued"],
-    ["/queues/q/resume", { by: "ann" }, "by"],
-    ["/tasks/q/system/a/resume", { missed: "then" }, "missed"],
-    ["/tasks/q/system/a/trigger", { overlap: "always" }, "overlap"],
-    ["/tasks/q/system/a/trigger", { data: {} }, "data"],
-    ["/tasks/trigger", { queue: "q", payload: {} }, "payload"],
-    ["/tasks/validate", {}, "task"],
-    ["/tasks/validate", { task, schedule: task.schedule }, "schedule"],
-    ["/tasks/validate", { task, id: "b" }, "id"],
-    ["/tasks/validate", { schedule: task.schedule, count: 101 }, "count"],
-    ["/tasks/validate", { schedule: task.schedule, count: 0 }, "count"],
-    ["/tasks/validate", { schedule: task.schedule, from: 1e15 }, "from"],
-  ])("of a body are refused: %s %j", async (path, sent, field) => {
-    const { status, body } = await api("POST", path, sent);
-    expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", field]);
   });
 
   test("a DELETE takes no body", async () => {

@@ -1,25 +1,23 @@
 import { Client } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { inTurn } from "../src/api/in-turn.js";
 import { SharedAnswers } from "../src/api/shared.js";
 import type { Ctx } from "../src/context.js";
-import { ADMIN, type Console, sessionOf, startConsole, VIEWER } from "./harness.js";
+import { ADMIN, ownConsole, sessionOf, VIEWER } from "./harness.js";
 
 const SCHEDULE = { schedule: { every: "1h" } };
 /** One call in progress, and those that may wait. */
 const PLACES = 11;
 
-let console_: Console;
+const console_ = ownConsole();
 /** Ends the call in progress: each call asks Redis for the time. */
 let endCall: (() => void)[] = [];
 beforeAll(async () => {
-  console_ = await startConsole();
   const schedule = { every: "1s", start: "2026-01-01T00:00:00Z" };
   await console_.client.put({ id: "a", type: "t", queue: "q", schedule });
 });
 afterEach(() => vi.restoreAllMocks());
-afterAll(() => console_.stop());
 
 function holdCalls(): void {
   endCall = [];

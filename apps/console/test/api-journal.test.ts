@@ -1,10 +1,10 @@
-import { type AnswerTo, operatorOf } from "@carillon/ops";
+import type { AnswerTo } from "@carillon/ops";
 import { defineTask, type Run, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { SILENT } from "../../../test/helpers.js";
-import { type Console, startConsole } from "./harness.js";
+import { ownConsole } from "./harness.js";
 
 const report = defineTask("report", {
   queue: "reports",
@@ -15,13 +15,12 @@ const report = defineTask("report", {
   },
 });
 
-let console_: Console;
+const console_ = ownConsole();
 let worker: Worker;
 /** Newest first. */
 let runs: Run[];
 
 beforeAll(async () => {
-  console_ = await startConsole();
   worker = new Worker({
     connection: console_.redis.url,
     namespace: "console-test",
@@ -47,7 +46,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await worker.stop();
-  await console_.stop();
 });
 
 async function journal(query = ""): Promise<Run[]> {
@@ -69,20 +67,6 @@ test("the journal lists runs, newest first", async () => {
     trigger: "manual",
     finished: expect.any(Number),
   });
-});
-
-test("the journal of a task, an owner and a queue", async () => {
-  expect(named(await journal("?task=good"))).toEqual(["system/good"]);
-  expect(named(await journal("?task=good&owner=acme"))).toEqual(["acme/good"]);
-  expect(named(await journal("?task=good&queue=reports"))).toEqual(["system/good"]);
-  expect(await journal("?queue=reports")).toHaveLength(3);
-  expect(await journal("?queue=other")).toEqual([]);
-  const { status, body } = await console_.api("GET", "/runs/journal?task=none");
-  expect([status, body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
-  await console_.client.put({ id: "good", type: "report", queue: "other", schedule: { every: "1h" } });
-  const either = await console_.api("GET", "/runs/journal?task=good");
-  expect([either.status, either.body.error?.code]).toEqual([409, "AMBIGUOUS_TASK"]);
-  await console_.client.delete({ id: "good", queue: "other" });
 });
 
 test("the journal filters by outcome, node and time", async () => {
@@ -117,7 +101,7 @@ test("the statistics of all tasks, and of some", async () => {
     return body as { tasks: { task: Run["task"] }[]; cursor?: string };
   };
   const all = await stats();
-  expect(all).toEqual(JSON.parse(JSON.stringify(await operatorOf(console_.client).runs.statsMany())));
+  expect(all).toEqual(JSON.parse(JSON.stringify(await console_.ops.runs.statsMany())));
   expect(named(all.tasks as Run[])).toEqual(["acme/good", "system/bad", "system/good"]);
   expect(all.tasks[1]).toMatchObject({ lastOutcome: "failed", consecutiveFailures: 1, successRate: 0 });
   expect(named((await stats("?outcome=failed,crashed&sort=next")).tasks as Run[])).toEqual(["system/bad"]);
@@ -139,4 +123,39 @@ test("the last hour in figures", async () => {
   expect(durationMs?.p50).toBeGreaterThanOrEqual(0);
   const { body: none } = await console_.api("GET", "/runs/summary?within=999");
   expect(none.error).toMatchObject({ code: "INVALID_OPTION", field: "within" });
+});
+
+test("a run is found by its id, plain or encoded", async () => {
+  const { id } = runs[2] as Run;
+  const { status, body } = await console_.api("GET", `/runs/${id}`);
+  expect([status, body]).toEqual([200, JSON.parse(JSON.stringify(await console_.client.runs.get(id)))]);
+  expect(body).toMatchObject({ id, result: { pages: 3 }, attemptList: [{ attempt: 1, pid: process.pid }] });
+  expect((await console_.api("GET", `/runs/${encodeURIComponent(id)}`)).body).toEqual(body);
+});
+
+test.each(["good@x.1", "good", "*", "good%40x", "a%2Fb@c.d", "%00@a.b", "x".repeat(300), ".."])(
+  "%s is no run",
+  async (id) => {
+    for (const [method, path] of [
+      ["GET", `/runs/${id}`],
+      ["POST", `/runs/${id}/cancel`],
+    ] as const) {
+      const { status, body } = await console_.api(method, path);
+      expect(status).toBe(404);
+      expect(body.error?.code).toBeOneOf(["RUN_NOT_FOUND", "INVALID_OPTION"]);
+    }
+  },
+);
+
+test("explain takes a time in each form", async () => {
+  const { id, nominal } = runs[2] as Run;
+  const explain = async (time: unknown) =>
+    (await console_.api("GET", `/tasks/reports/system/good/explain?time=${time}`)).body;
+  const body = await explain(nominal);
+  expect(body).toMatchObject({ time: nominal, verdict: "enqueued", run: { id, outcome: "succeeded" } });
+  const same = { ...body, now: expect.any(Number) };
+  expect(await explain(new Date(nominal).toISOString())).toEqual(same);
+  const east = new Date(nominal + 3_600_000).toISOString().replace("Z", "%2B01:00");
+  expect(await explain(east)).toEqual(same);
+  expect((await explain("now")).time).not.toBe(0);
 });

@@ -1,31 +1,26 @@
-import { operatorOf } from "@carillon/ops";
 import { internalsOf, OUTCOMES, storeOf } from "@carillon/sdk/internal";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Console, OPERATOR, startConsole } from "./harness.js";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Console, OPERATOR, ownConsole } from "./harness.js";
 
 const QUEUES = "/queues/api/queues";
 const ALERTS = "carillon-alerts";
 
-let console_: Console;
-beforeAll(async () => {
-  console_ = await startConsole();
-});
-afterAll(() => console_.stop());
+const console_ = ownConsole();
 beforeEach(() =>
   console_.client.putMany(
     ["q", "r", ALERTS].map((queue) => ({ id: `of-${queue}`, queue, type: "t", schedule: { every: "1h" } })),
   ),
 );
 afterEach(async () => {
-  for (const queue of (await operatorOf(console_.client).names.list({ of: "queue" })).names)
-    await operatorOf(console_.client).queues.delete({ queue });
+  for (const queue of (await console_.ops.names.list({ of: "queue" })).names)
+    await console_.ops.queues.delete({ queue });
 });
 
 const api: Console["api"] = (...asked) => console_.api(...asked);
 /** The paused queues, each with the name of the person who paused it. */
 const paused = async () =>
   Object.fromEntries(
-    (await operatorOf(console_.client).queues.list()).queues.flatMap(({ name, paused }) =>
+    (await console_.ops.queues.list()).queues.flatMap(({ name, paused }) =>
       paused ? [[name, paused.by]] : [],
     ),
   );
@@ -54,44 +49,6 @@ describe("the API's queues", () => {
         { name: "r", ...idle },
       ],
     });
-  });
-
-  test("limit the runs of an owner", async () => {
-    const limit = (runs: unknown) => api("PUT", "/queues/q/limits/acme", { runs });
-    expect((await limit(3)).body).toEqual({ changed: true });
-    expect((await limit(3)).body).toEqual({ changed: false });
-    expect((await api("GET", "/queues/q/limits")).body).toEqual({ limits: { acme: 3 } });
-    expect((await limit(0)).body).toMatchObject({ error: { code: "INVALID_OPTION", field: "runs" } });
-    expect((await limit("3")).status).toBe(400);
-    expect((await limit(null)).body).toEqual({ changed: true });
-    expect((await api("GET", "/queues/q/limits")).body).toEqual({ limits: {} });
-  });
-
-  test("are paused, resumed and deleted", async () => {
-    for (const [method, path, body] of [
-      ["POST", "/queues/q/pause", { changed: true, holds: expect.objectContaining({ tasks: 1 }) }],
-      ["POST", "/queues/q/pause", { changed: false, holds: expect.anything() }],
-      ["POST", "/queues/q/resume", { changed: true }],
-      ["POST", "/queues/q/resume", { changed: false }],
-      ["DELETE", "/queues/q", { count: 1 }],
-      ["DELETE", "/queues/q", { count: 0 }],
-    ] as const) {
-      const answer = await api(method, path);
-      expect([method, path, answer.status, answer.body]).toEqual([method, path, 200, body]);
-    }
-    expect((await operatorOf(console_.client).names.list({ of: "queue" })).names).toEqual([ALERTS, "r"]);
-  });
-
-  test.each([
-    ["POST", "/queues/none/pause", 404, "QUEUE_NOT_FOUND"],
-    ["POST", "/queues/none/resume", 404, "QUEUE_NOT_FOUND"],
-    ["POST", "/queues/a%2Fb/pause", 400, "INVALID_NAME"],
-    ["DELETE", "/queues/a%2Fb", 400, "INVALID_NAME"],
-    ["POST", `/queues/${ALERTS}/pause`, 403, "FORBIDDEN"],
-  ])("%s %s is refused with %i %s", async (method, path, status, code) => {
-    const answer = await api(method, path);
-    expect([answer.status, answer.body.error?.code]).toEqual([status, code]);
-    expect(await paused()).toEqual({});
   });
 });
 

@@ -1,21 +1,18 @@
-import { operatorOf } from "@carillon/ops";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { ownRedis } from "../../../test/helpers.js";
-import { ADMIN, type Console, startConsole, VIEWER } from "./harness.js";
+import { ADMIN, ownConsole, VIEWER } from "./harness.js";
 
 // Its commands are counted.
 const own = ownRedis({ appendonly: true });
-let console_: Console;
+const console_ = ownConsole({ refreshEvery: 3_600_000 }, own);
 const put = (id: string, owner: string) =>
   console_.client.put({ id, owner, type: "t", queue: "q", schedule: { every: "1h" } });
 
 beforeAll(async () => {
-  console_ = await startConsole({ refreshEvery: 3_600_000 }, own);
   await put("a", "acme");
   await put("b", "bolt");
 });
-afterAll(() => console_.stop());
 
 /** Accepts any answer that the console still has. */
 const OLD = { "cache-control": "max-age=3600" };
@@ -38,7 +35,7 @@ async function commands(): Promise<number> {
 }
 
 test("callers share an answer that is not too old for them; a bound token gets its owner's tasks alone", async () => {
-  const { secret } = await operatorOf(console_.client).tokens.create({
+  const { secret } = await console_.ops.tokens.create({
     ...{ name: "acme", role: "viewer", owners: ["acme"] },
   });
   for (let n = 0; n < 2; n++) {

@@ -1,18 +1,18 @@
 import { bullPrefix } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { Queue, Worker } from "bullmq";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { enqueued } from "../../../test/helpers.js";
 import { coded } from "../src/errors.js";
-import { type Console, startConsole } from "./harness.js";
+import { ownConsole, startConsole } from "./harness.js";
 
 const JOBS = "/queues/api/queues/q";
 const PREFIX = bullPrefix("console-test", "q");
 
-let console_: Console;
+const console_ = ownConsole();
 /** BullMQ's keys of the queue, except those of jobs. */
 let keys: string[];
 beforeAll(async () => {
-  console_ = await startConsole();
   await console_.client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
   await console_.client.trigger("a");
   await console_.board.refresh();
@@ -20,11 +20,9 @@ beforeAll(async () => {
   keys = Object.keys(queue.keys).filter(Boolean);
   await queue.close();
 });
-afterAll(() => console_.stop());
 
 async function trigger(id: string): Promise<string> {
-  const triggered = await console_.client.trigger(id, { overlap: "allow" });
-  return triggered.outcome === "enqueued" ? triggered.run : "";
+  return enqueued(await console_.client.trigger(id, { overlap: "allow" })).run;
 }
 
 const add = (jobId: unknown) =>

@@ -7,13 +7,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ownRedis } from "../../../test/helpers.js";
 import { createApp } from "../src/app.js";
 import { Board } from "../src/bull-board.js";
-import { ADMIN, type Console, SILENT, startConsole } from "./harness.js";
+import { ADMIN, ownConsole, SILENT } from "./harness.js";
 
 const own = ownRedis({ appendonly: true });
-let console_: Console;
+const console_ = ownConsole({}, own);
 let redis: ReturnType<typeof connect>;
 beforeAll(async () => {
-  console_ = await startConsole({}, own);
   redis = connect(console_.redis.url, "safe");
   redis.on("error", () => {});
   await console_.client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
@@ -21,7 +20,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   redis.disconnect();
-  await console_.stop();
 });
 
 /** The answer to a write of the page that BullMQ sends, not our store. */

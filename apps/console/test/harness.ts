@@ -1,11 +1,12 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { operatorOf } from "@carillon/ops";
+import { type Operator, operatorOf } from "@carillon/ops";
 import { Redactor } from "@carillon/ops/internal";
 import { Client } from "@carillon/sdk";
 import { Store } from "@carillon/sdk/internal";
 import { eventually, type RedisServer } from "@carillon/testing";
 import { pino } from "pino";
+import { beforeAll } from "vitest";
 import { emptied } from "../../../test/helpers.js";
 import { openApi } from "../src/api/openapi.js";
 import { apiRouter } from "../src/api/router.js";
@@ -23,6 +24,7 @@ export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 export interface Console {
   redis: RedisServer;
   client: Client;
+  ops: Operator;
   board: Board;
   url: string;
   /** The log as text. */
@@ -59,6 +61,16 @@ export async function startConsole(options: Partial<AppOptions> = {}, redis?: Re
   return { redis: server, ...(await startOn(server.url, options)) };
 }
 
+/** The console of a test file, or of a group of tests. */
+export function ownConsole(options?: Partial<AppOptions>, redis?: RedisServer): Console {
+  const console_ = {} as Console;
+  beforeAll(async () => {
+    Object.assign(console_, await startConsole(options, redis));
+    return () => console_.stop();
+  });
+  return console_;
+}
+
 /** A console on three masters. */
 export async function startOnCluster(): Promise<Omit<Console, "redis">> {
   return startOn((await emptied("cluster")).url, {});
@@ -83,11 +95,8 @@ async function startOn(redisUrl: string, options: Partial<AppOptions>): Promise<
     await board.refresh();
     return board.problem === undefined;
   });
-  await eventually(() =>
-    operatorOf(client)
-      .names.list({ of: "queue" })
-      .then(({ names }) => names),
-  );
+  const ops = operatorOf(client);
+  await eventually(async () => (await ops.names.list({ of: "queue" })).names);
   const incoming = { socket: { remoteAddress: "127.0.0.1" } } as IncomingMessage;
   const conformance = new Conformance(openApi(apiRouter(store, new Redactor([]))));
   const ask: Console["ask"] = async (path, init) => {
@@ -110,8 +119,7 @@ async function startOn(redisUrl: string, options: Partial<AppOptions>): Promise<
     return { status: response.status, headers: response.headers, body: parsed };
   };
   return {
-    client,
-    board,
+    ...{ client, ops, board },
     url,
     log: () => lines.join(""),
     ask,

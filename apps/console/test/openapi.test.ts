@@ -1,15 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { HTTP_OPERATIONS } from "@carillon/ops/internal";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Conformance } from "./conformance.js";
-import { type Console, startConsole, VIEWER } from "./harness.js";
+import { ownConsole, VIEWER } from "./harness.js";
 
-let console_: Console;
-beforeAll(async () => {
-  console_ = await startConsole();
-});
-afterAll(() => console_.stop());
+const console_ = ownConsole();
 
 const served = async () => {
   const headers = { authorization: `Bearer ${VIEWER}` };

@@ -3,7 +3,8 @@ import { bullPrefix } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { type Job, Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ADMIN, type Console, OPERATOR, startConsole, VIEWER } from "./harness.js";
+import { enqueued } from "../../../test/helpers.js";
+import { ADMIN, OPERATOR, ownConsole, VIEWER } from "./harness.js";
 
 const hidden = "[redacted]";
 
@@ -177,15 +178,13 @@ describe("a console that hides fields", () => {
   const shown = { user: "ann", password: hidden, steps: [{ headers: { Authorization: hidden } }] };
   const task = { id: "a", type: "t", queue: "q", schedule: { every: "1h" } } as const;
 
-  let console_: Console;
+  const console_ = ownConsole({ redact: ["password", "headers.authorization"] });
   let queue: Queue;
   let run: string;
   beforeAll(async () => {
-    console_ = await startConsole({ redact: ["password", "headers.authorization"] });
     await console_.client.put({ ...task, payload: { ...payload, n: 1 }, overlap: "allow" });
     await console_.client.put({ ...task, payload, overlap: "allow" });
-    const triggered = await console_.client.trigger("a");
-    run = triggered.outcome === "enqueued" ? triggered.run : "";
+    run = enqueued(await console_.client.trigger("a")).run;
     queue = new Queue("q", {
       connection: { url: console_.redis.url },
       prefix: bullPrefix("console-test", "q"),
@@ -195,7 +194,6 @@ describe("a console that hides fields", () => {
   });
   afterAll(async () => {
     await queue.close();
-    await console_.stop();
   });
 
   const stored = async () => (await console_.client.get("a")).payload;

@@ -2,9 +2,9 @@ import { bullPrefix, type TaskInput } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { Queue } from "bullmq";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { attempt, ownRedis } from "../../../test/helpers.js";
-import { type Answer, type Console, startConsole } from "./harness.js";
+import { type Answer, ownConsole } from "./harness.js";
 
 const full: TaskInput = {
   id: "nightly",
@@ -24,11 +24,7 @@ const full: TaskInput = {
 };
 
 const own = ownRedis({ appendonly: true });
-let console_: Console;
-beforeAll(async () => {
-  console_ = await startConsole({}, own);
-});
-afterAll(() => console_.stop());
+const console_ = ownConsole({}, own);
 beforeEach(async () => {
   const { tasks } = await console_.client.list({ limit: 1_000 });
   await Promise.all(tasks.map((task) => console_.client.delete(task)));

@@ -2,8 +2,8 @@ import { Secret } from "@carillon/core";
 import type { AlertFormat, AlertTargetInput } from "@carillon/core/internal";
 import { operatorOf } from "@carillon/ops";
 import { HTTP_OPERATIONS } from "@carillon/ops/internal";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { ADMIN, type Console, startConsole } from "./harness.js";
+import { beforeAll, expect, test } from "vitest";
+import { ADMIN, ownConsole } from "./harness.js";
 
 /** Part of each secret. */
 const SECRET = "s3cret0fade5tination";
@@ -19,7 +19,7 @@ const ALL: { readonly [Format in AlertFormat]: AlertTargetInput } = {
 };
 const FORMATS = Object.keys(ALL) as AlertFormat[];
 
-let console_: Console;
+const console_ = ownConsole();
 const task = (to: AlertTargetInput, more: object = {}) => ({
   id: "a",
   type: "t",
@@ -30,7 +30,6 @@ const task = (to: AlertTargetInput, more: object = {}) => ({
 });
 
 beforeAll(async () => {
-  console_ = await startConsole();
   const { client } = console_;
   const ops = operatorOf(client);
   for (const [format, to] of Object.entries(ALL)) {
@@ -44,7 +43,6 @@ beforeAll(async () => {
   }
   await console_.board.refresh();
 });
-afterAll(() => console_.stop());
 
 const ask = async (path: string, token: string) => {
   const answer = await console_.ask(path, { headers: { authorization: `Bearer ${token}` } });
@@ -52,7 +50,7 @@ const ask = async (path: string, token: string) => {
 };
 
 test("secrets of destinations are in no answer of the API and of Bull Board, even for an admin", async () => {
-  const { deliveries } = await operatorOf(console_.client).alerts.undelivered();
+  const { deliveries } = await console_.ops.alerts.undelivered();
   expect(deliveries).toHaveLength(FORMATS.length);
   const tasks = [
     ...FORMATS.map((id) => ({ queue: "q", owner: "system", id })),

@@ -1,14 +1,11 @@
 import { createHmac } from "node:crypto";
-import { type AnswerTo, type InputOf, type OPERATIONS, operatorOf } from "@carillon/ops";
+import type { AnswerTo, InputOf, OPERATIONS } from "@carillon/ops";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { Auth } from "../src/auth.js";
-import { ADMIN, type Console, OPERATOR, sessionOf, startConsole, VIEWER } from "./harness.js";
+import { ADMIN, OPERATOR, ownConsole, sessionOf, VIEWER } from "./harness.js";
 
-let console_: Console;
-beforeAll(async () => {
-  console_ = await startConsole();
-});
+const console_ = ownConsole();
 beforeEach(async () => {
   const redis = internalsOf(storeOf(console_.client)).link.client;
   await redis.flushall();
@@ -16,11 +13,10 @@ beforeEach(async () => {
     await console_.client.put({ id: `of-${owner}`, owner, queue: "q", type: "t", schedule: { every: "1h" } });
   }
 });
-afterAll(() => console_.stop());
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 const create = async (input: Partial<InputOf<typeof OPERATIONS.tokens.create>>) =>
-  (await operatorOf(console_.client).tokens.create({ name: "ci", role: "operator", ...input })).secret;
+  (await console_.ops.tokens.create({ name: "ci", role: "operator", ...input })).secret;
 const call = (secret: string, method: string, path: string, body?: unknown) =>
   console_.api(method, path, body, bearer(secret));
 const codeOf = async (secret: string, method: string, path: string, body?: unknown) => {
@@ -51,25 +47,6 @@ describe("a named token", () => {
     expect((await console_.api("DELETE", "/tokens/ci")).body.error?.code).toBe("TOKEN_NOT_FOUND");
   });
 
-  test.each(["GET", "POST"])("%s /tokens is refused to all but admins", async (method) => {
-    for (const token of [
-      VIEWER,
-      OPERATOR,
-      await create({ name: "bound", role: "admin", owners: ["acme"] }),
-    ]) {
-      const answer = await codeOf(
-        token,
-        method,
-        "/tokens",
-        method === "POST" ? { name: "x", role: "admin" } : undefined,
-      );
-      expect(answer).toEqual([403, "FORBIDDEN"]);
-    }
-    expect((await operatorOf(console_.client).tokens.list()).tokens.map(({ name }) => name)).toEqual([
-      "bound",
-    ]);
-  });
-
   test("is refused with a code of its own once expired, by header and by form", async () => {
     const secret = await create({ expires: Date.now() + 3_600_000 });
     expect((await call(secret, "GET", "/tasks")).status).toBe(200);
@@ -98,10 +75,10 @@ describe("a named token", () => {
 
   test("signs in; its session ends if it is revoked, expires or is replaced", async () => {
     const ends: (() => Promise<unknown>)[] = [
-      () => operatorOf(console_.client).tokens.revoke({ name: "a.b_c" }),
+      () => console_.ops.tokens.revoke({ name: "a.b_c" }),
       () => expire("a.b_c"),
       async () => {
-        await operatorOf(console_.client).tokens.revoke({ name: "a.b_c" });
+        await console_.ops.tokens.revoke({ name: "a.b_c" });
         await create({ name: "a.b_c", role: "admin" });
       },
       () => console_.ask("/logout", { method: "POST", headers: { cookie } }),
@@ -115,9 +92,7 @@ describe("a named token", () => {
       expect(await read()).toBe(200);
       await end();
       expect(await read()).toBe(401);
-      await operatorOf(console_.client)
-        .tokens.revoke({ name: "a.b_c" })
-        .catch(() => {});
+      await console_.ops.tokens.revoke({ name: "a.b_c" }).catch(() => {});
     }
   });
 
@@ -156,7 +131,7 @@ describe("the author of a change", () => {
       headers: { ...bearer(secret), "content-type": "application/json" },
     });
     await call(OPERATOR, "POST", "/tasks/q/acme/of-acme/resume", {});
-    const { changes } = await operatorOf(console_.client).changes.list({ limit: 6 });
+    const { changes } = await console_.ops.changes.list({ limit: 6 });
     expect(changes.map(({ kind, by }) => [kind, by])).toEqual([
       ["resume", "operator"],
       ["delete", "deploy-bot"],
@@ -166,31 +141,6 @@ describe("the author of a change", () => {
       ["put", "deploy-bot"],
     ]);
     expect((await console_.client.get({ owner: "acme", id: "of-acme" })).updatedBy).toBeUndefined();
-  });
-
-  test.each([
-    ["POST", "/tasks?by=eve", { id: "x", queue: "q", type: "t", schedule: { every: "1h" } }],
-    ["PUT", "/tasks/q/acme/x?by=eve", { type: "t", schedule: { every: "1h" } }],
-    ["POST", "/tasks/q/acme/of-acme/pause", { by: "eve" }],
-    ["POST", "/tasks/q/acme/of-acme/resume", { by: "eve" }],
-    ["POST", "/tasks/q/acme/of-acme/trigger", { by: "eve" }],
-    ["POST", "/tasks/q/acme/of-acme/restore", { number: 1, by: "eve" }],
-    ["POST", "/tasks/q/acme/of-acme/backfills", { from: 1, to: 2, by: "eve" }],
-    ["DELETE", "/tasks/q/acme/of-acme?by=eve", undefined],
-    ["POST", "/tasks/pause", { owner: "acme", by: "eve" }],
-    ["POST", "/tasks/resume", { owner: "acme", by: "eve" }],
-    ["POST", "/tasks/delete", { owner: "acme", by: "eve" }],
-    ["POST", "/queues/q/pause", { by: "eve" }],
-    ["POST", "/runs/a@b.c/cancel", { by: "eve" }],
-    ["POST", "/freezes", { owner: "acme", by: "eve" }],
-    ["PUT", "/calendars/c", { entries: [], by: "eve" }],
-    ["POST", "/tokens", { name: "x", role: "viewer", by: "eve" }],
-  ])("cannot be forged in %s %s", async (method, path, body) => {
-    const answer = await console_.api(method, path, body, { "x-by": "eve", by: "eve" });
-    expect([answer.status, answer.body.error?.field]).toEqual([400, "by"]);
-    expect(
-      (await operatorOf(console_.client).changes.list()).changes.filter(({ by }) => by !== undefined),
-    ).toEqual([]);
   });
 });
 
@@ -232,7 +182,7 @@ describe("a token that is bound to owners", () => {
     const ref = { owner: "beta", id: "of-beta" };
     const triggered = await console_.client.trigger(ref);
     const run = encodeURIComponent(triggered.outcome === "enqueued" ? triggered.run : "");
-    const freeze = await operatorOf(console_.client).freezes.put({ owner: "beta" });
+    const freeze = await console_.ops.freezes.put({ owner: "beta" });
     for (const [method, path] of [
       ["GET", `/runs/${run}`],
       ["POST", `/runs/${run}/cancel`],
