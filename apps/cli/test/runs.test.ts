@@ -131,16 +131,6 @@ describe("run", () => {
     expect(stdout).toMatch(/\nError\n {2}Error: no paper\n {2}in tray 2\n/);
   });
 
-  it.each([
-    ["an unknown id", "good@x.1"],
-    ["what is no id", "good"],
-    ["a pattern", "*@*.*"],
-    ["a long one", `${"x".repeat(200)}@a.b`],
-  ])("answers %s with 3", async (_, id) => {
-    const answers = await Promise.all(["run", "cancel"].map((verb) => refusal([verb, id])));
-    for (const answer of answers) expect(answer).toMatchObject({ exit: 3, code: "RUN_NOT_FOUND" });
-  });
-
   it("of another owner is not found", async () => {
     const run = await trigger("idle");
     expect(await refusal(["run", run, "--owner", "acme"])).toMatchObject({ exit: 3 });
@@ -282,26 +272,10 @@ describe("journal", () => {
     expect((await cli(["journal", "--to", "1h"])).stdout).toBe("No runs.\n");
   });
 
-  it.each([
-    ["an outcome", ["--outcome", "fine"]],
-    ["a time", ["--from", "soon"]],
-    ["a duration", ["--from", "0s"]],
-    ["a count", ["-n", "0"]],
-    ["a cursor", ["--cursor", "?"]],
-    ["a queue", ["-q", "a b"]],
-    ["a task", ["a:b"]],
-  ])("refuses an unknown %s with 2", async (_, args) => {
-    expect(await cli(["journal", ...args])).toMatchObject({ code: 2, stdout: "" });
-  });
-
   it("names an invalid option by its CLI name", async () => {
     expect(await refusal(["journal", "-n", "1001"])).toMatchObject({ exit: 2, field: "limit" });
     const turned = ["--from", "1h", "--to", "2h"];
     expect(await refusal(["journal", ...turned])).toMatchObject({ exit: 2, field: "from" });
-  });
-
-  it("is refused with 3 without a task", async () => {
-    expect(await refusal(["journal", "none"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
   });
 });
 
@@ -348,10 +322,6 @@ describe("stats", () => {
     ] as const) {
       expect(await refusal(["stats", "bad", ...option])).toMatchObject({ exit: 2, field });
     }
-  });
-
-  it("are refused with 3 without a task", async () => {
-    expect(await refusal(["stats", "none"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
   });
 });
 
