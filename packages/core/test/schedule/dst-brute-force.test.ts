@@ -29,7 +29,6 @@ const ZONES = [
   "Pacific/Chatham",
   "Pacific/Apia",
 ];
-const YEARS = [2011, 2024];
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -55,6 +54,12 @@ function clockOf(zone: string): (utc: number) => number {
     timeStyle: "medium",
   });
   return (utc) => Date.parse(`${format.format(utc).replace(" ", "T")}Z`);
+}
+
+/** Of 2024, or of 2011 if the clocks of a zone did not change then. Apia left out a day in 2011. */
+function changes(zone: string): Minute[][] {
+  const newer = windows(zone, 2024);
+  return newer.length > 0 && zone !== "Pacific/Apia" ? newer : [...windows(zone, 2011), ...newer];
 }
 
 /** The minutes from some hours before to some hours after each UTC day with a transition. */
@@ -165,8 +170,8 @@ function chosen(
 }
 
 /**
- * Compares `next` and `latest` at each fire and in between, from the first fire to the last: every 7 minutes within six
- * hours of a transition, every 63 minutes elsewhere.
+ * Compares `next` and `latest` at each fire and in between, from the first fire to the last: every 11 minutes within six
+ * hours of a transition, every 101 minutes elsewhere.
  */
 function compare(name: string, minutes: readonly Minute[], fires: readonly number[], schedule: Schedule) {
   const compiled = compileSchedule(schedule);
@@ -176,7 +181,7 @@ function compare(name: string, minutes: readonly Minute[], fires: readonly numbe
   for (const [n, { utc }] of minutes.entries()) {
     const fired = i;
     while (i < fires.length && fires[i]! <= utc) i++;
-    if (fired === i && n % (Math.abs(n - turn) <= 360 ? 7 : 63) !== 0) continue;
+    if (fired === i && n % (Math.abs(n - turn) <= 360 ? 11 : 101) !== 0) continue;
     const next = fires[i];
     const latest = fires[i - 1];
     if (next !== undefined && compiled.next(utc) !== next) wrong.push(`next ${new Date(utc).toISOString()}`);
@@ -186,7 +191,7 @@ function compare(name: string, minutes: readonly Minute[], fires: readonly numbe
   expect({ name, wrong: wrong.slice(0, 5) }).toEqual({ name, wrong: [] });
 }
 
-const windowsOf = new Map(ZONES.map((zone) => [zone, YEARS.flatMap((year) => windows(zone, year))]));
+const windowsOf = new Map(ZONES.map((zone) => [zone, changes(zone)]));
 
 describe.each(ZONES)("%s", (zone) => {
   const all = windowsOf.get(zone)!;
@@ -250,6 +255,6 @@ describe.each(ZONES)("%s", (zone) => {
   });
 });
 
-test("the zones have transitions in these years", () => {
+test("the zones have transitions", () => {
   expect([...windowsOf.values()].filter(({ length }) => length > 0).length).toBeGreaterThanOrEqual(16);
 });
