@@ -9,7 +9,6 @@ import { eventually, freePort, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { carillon } from "../../apps/cli/test/helpers.js";
-import { enqueued } from "../helpers.js";
 import { PATIENCE, Program, Stand } from "../seeds/harness.js";
 
 /* Starts real programs with secrets in correct and wrong configurations, and reads everything that they print. */
@@ -196,7 +195,8 @@ describe("secrets are in no log", () => {
       };
       const alerts = [{ on: ["failed" as const], url: `http://127.0.0.1:${port}/${HEADER}` }];
       await own.put({ id, queue: "http", type: "http.request", schedule: { every: "1h" }, payload, alerts });
-      const triggered = enqueued(await own.trigger(id));
+      const triggered = await own.trigger(id);
+      if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
       await one.says({ event: "settled", run: triggered.run, outcome: "failed" });
     }
     await one.kill();

@@ -4,7 +4,7 @@ import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { carillon } from "../../apps/cli/test/helpers.js";
 import { startWorld, type Visit, type World } from "../../apps/console/test/e2e/world.js";
-import { enqueued, gate } from "../helpers.js";
+import { gate } from "../helpers.js";
 import { anything, PATIENCE } from "./harness.js";
 
 const binary = process.env["CARILLON_CHROMIUM"];
@@ -44,7 +44,9 @@ const addressOf = (run: string) => `/runs/${encodeURIComponent(run).replace("%40
 const final = (run: string) =>
   eventually(async () => (await world.client.runs.get(run)).state === "final", PATIENCE);
 async function trigger(id: string): Promise<string> {
-  return enqueued(await world.client.trigger(id)).run;
+  const triggered = await world.client.trigger(id);
+  if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+  return triggered.run;
 }
 
 describe("E18 failed items come first on the page of their run", () => {

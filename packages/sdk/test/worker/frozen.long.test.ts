@@ -1,7 +1,8 @@
+import { defineTask } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { gate } from "../../../../test/helpers.js";
-import { Bench, next, typed } from "./bench.js";
+import { Bench, next, nothing, QUEUE } from "./bench.js";
 import { Lives, patience } from "./lives.js";
 
 const bench = Bench.use("frozen");
@@ -12,12 +13,16 @@ const crash = { delay: "1ms" };
 async function successor() {
   const begun = gate<{ attempt: number; fence: number }>();
   const word = gate();
-  const told = typed(async ({ attempt, fence, saveCheckpoint }) => {
-    begun.resolve({ attempt, fence });
-    await word.promise;
-    await saveCheckpoint({ attempt });
-    return { attempt };
-  }, "told");
+  const told = defineTask("told", {
+    queue: QUEUE,
+    payload: nothing,
+    handler: async (_payload, { attempt, fence, saveCheckpoint }) => {
+      begun.resolve({ attempt, fence });
+      await word.promise;
+      await saveCheckpoint({ attempt });
+      return { attempt };
+    },
+  });
   const worker = await bench.work([told], { stalledInterval: 200 });
   return {
     begun: begun.promise,

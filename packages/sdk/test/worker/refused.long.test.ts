@@ -5,7 +5,7 @@ import { storeOf, withSeams } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { attempt, ownRedis, SILENT } from "../../../../test/helpers.js";
-import { Bench, next, nothing, QUEUE, typed } from "./bench.js";
+import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("refused", ownRedis());
 const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
@@ -87,10 +87,14 @@ describe("a Redis that is read-only for a short time", () => {
   });
 
   it("while a run ends does not change its recorded end and output", async () => {
-    const type = typed(async ({ log }) => {
-      log("done");
-      await readOnly(3);
-      return { all: "done" };
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: async (_payload, { log }) => {
+        log("done");
+        await readOnly(3);
+        return { all: "done" };
+      },
     });
     const worker = await bench.work([type], { ...soon, lockDuration: 10_000 });
     worker.on("error", () => {});
@@ -137,10 +141,14 @@ describe("a Redis that is read-only for a short time", () => {
 });
 
 it("a job that its worker has lost frees its place when its handler ends", async () => {
-  const type = typed(async ({ occurrence, signal }) => {
-    if (occurrence.task !== "lost") return;
-    await bench.admin.del(`${bench.jobKey(occurrence.run)}:lock`);
-    await once(signal, "abort");
+  const type = defineTask("type", {
+    queue: QUEUE,
+    payload: nothing,
+    handler: async (_payload, { occurrence, signal }) => {
+      if (occurrence.task !== "lost") return;
+      await bench.admin.del(`${bench.jobKey(occurrence.run)}:lock`);
+      await once(signal, "abort");
+    },
   });
   const lock = { lockDuration: 1_000, stalledInterval: 60_000 };
   const worker = await bench.work([type], { ...lock, concurrency: 1 });
@@ -169,12 +177,16 @@ describe("a run's end that cannot be recorded", () => {
     const store = new Store(
       withSeams({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint }),
     );
-    const type = typed(({ runNextAt }) => {
-      calls += 1;
-      // An end that changes its task is not part of a turn.
-      runNextAt(Date.now() + 3_600_000);
-      if (calls <= fails) throw new Error("not yet");
-      return "done";
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: (_payload, { runNextAt }) => {
+        calls += 1;
+        // An end that changes its task is not part of a turn.
+        runNextAt(Date.now() + 3_600_000);
+        if (calls <= fails) throw new Error("not yet");
+        return "done";
+      },
     });
     const run = await bench.run("t", "type", { retry: { attempts: fails + 1, delay: "1ms" } });
     const soon = { lockDuration: 1_000, stalledInterval: 200 };
