@@ -74,7 +74,7 @@ const FIELDS: Record<string, string> = {
   ...kind("rate", "perMinute"),
   ...kind("word", "state outcome sort missed mode overlap only status kind format of by role"),
   ...kind("list", "tasks add remove entries types owners times protect adopt runs.replayMany.runs"),
-  ...kind("object", "schedule policies calendars"),
+  ...kind("object", "schedule policies calendars tasks.editMany.add"),
   ...kind("data", "payload ifRevision shadow.report.tolerance"),
   ...kind("task", "tasks.put.task tasks.replace.task tasks.validate.task tasks.validate.schedule"),
 };
