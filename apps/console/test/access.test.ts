@@ -4,7 +4,16 @@ import { eventually } from "@carillon/testing";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ownRedis } from "../../../test/helpers.js";
 import { FailureLimiter } from "../src/auth.js";
-import { ADMIN, type Answer, type Console, OPERATOR, ownConsole, sessionOf, startConsole, VIEWER } from "./harness.js";
+import {
+  ADMIN,
+  type Answer,
+  type Console,
+  OPERATOR,
+  ownConsole,
+  sessionOf,
+  startConsole,
+  VIEWER,
+} from "./harness.js";
 
 const HTML = { accept: "text/html" };
 const JOBS = "/queues/api/queues";

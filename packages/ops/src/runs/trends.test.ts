@@ -2,7 +2,7 @@ import { Client, defineTask, type Run, type TaskInput } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit } from "../../../../test/each-kit.js";
 import { type AnswerTo, type InputTo, operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
