@@ -1,6 +1,5 @@
 import { Client, defineTask, type Run, type TaskInput } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eachKit } from "../../../../test/each-kit.js";
 import { type AnswerTo, type InputTo, operatorOf } from "../operator.js";
@@ -25,7 +24,6 @@ const types = ["bells", "gongs"].map((queue) =>
     },
   }),
 );
-let kit: TestKit;
 
 /** Figures of runs, and of skips by their nominal time, counted one by one. */
 function plain(runs: readonly Run[], skips: number): Row["figures"] {
@@ -45,9 +43,10 @@ function plain(runs: readonly Run[], skips: number): Row["figures"] {
   };
 }
 
+const { kit } = eachKit({ types, start: START });
+
 describe("trends", () => {
-  eachKit({ types, start: START }, (made) => {
-    kit = made;
+  beforeEach(() => {
     course = () => 1_000;
   });
   const ops = (owner?: string) =>
