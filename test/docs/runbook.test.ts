@@ -954,11 +954,24 @@ const SECTIONS: Readonly<Record<string, Section>> = {
     async plant() {
       for (const id of ["report", "other"]) await put(id);
       for (const id of ["report", "other"]) await kit.client.delete(`acme/${id}`, { by: "bob" });
+      for (const id of ["first", "second"]) await put(id, { tags: ["crew"] });
+      await ops().tasks.deleteMany({ tag: "crew" }, { by: "bob" });
       await kit.store.changes.settled();
     },
-    says: [/^acme\/report +bells/m, /delete acme\/report in bells +by bob/, /acme\/report/, /acme\/other/],
+    says: [
+      /^acme\/report +bells/m,
+      /delete acme\/report in bells +by bob/,
+      /acme\/report/,
+      /^restored 2 tasks$/m,
+      /acme\/other/,
+    ],
     ends: async () =>
-      expect((await kit.client.list()).tasks.map(({ id }) => id)).toEqual(["other", "report"]),
+      expect((await kit.client.list()).tasks.map(({ id }) => id)).toEqual([
+        "first",
+        "other",
+        "report",
+        "second",
+      ]),
   },
   "A deploy changed the wrong schedules": {
     async plant() {

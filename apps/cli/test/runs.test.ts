@@ -137,9 +137,9 @@ describe("run", () => {
     expect(await refusal(["cancel", run, "--owner", "acme"])).toMatchObject({ exit: 3 });
   });
 
-  it.each([["run"], ["cancel"]])("%s needs an id", async (verb) => {
-    expect(await cli([verb])).toMatchObject({ code: 2, stdout: "" });
-    expect(await cli([verb, "a@b.c", "d"])).toMatchObject({ code: 2, stdout: "" });
+  it("needs an id: of run one, of cancel as many as are given, or --all", async () => {
+    for (const args of [["run"], ["run", "a@b.c", "d"], ["cancel"], ["cancel", "--all", "a@b.c"]])
+      expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
   });
 });
 

@@ -59,23 +59,23 @@ const FIELDS: Record<string, string> = {
   ...kind("name", "queue owner tag set key type"),
   ...kind("name", "tasks.move.to calendars.put.name tokens.create.name"),
   ...kind("text", "cursor id cause node starts text target url scope search pausedBy batch name"),
-  ...kind("text", "version commit plan task changes.list.queue changes.list.by tasks.resumePlan.note"),
+  ...kind("text", "version commit plan task changes.list.by tasks.resumePlan.note"),
   // One that names nothing finds nothing.
   ...kind("text", "runs.replayMany.owner runs.journal.owner runs.failures.owner runs.failures.queue"),
   // Of all owners: `*`.
   ...kind("text", "queues.limit.owner"),
-  ...kind("most", "queues.limit.runs allowRemovals"),
+  ...kind("most", "queues.limit.runs"),
   ...kind("line", "note"),
   ...kind("time", "from to at until time since expires"),
   ...kind("duration", "took within step every jitter wait for tolerance interval"),
   ...kind("flag", "dryRun failing overdue neverRan deliveries force all cancelQueued year"),
   ...kind("page", "limit"),
-  ...kind("count", "offset number compare count waiting runs quotas.set.tasks"),
+  ...kind("count", "offset number compare allowRemovals count waiting runs quotas.set.tasks"),
   ...kind("rate", "perMinute"),
   ...kind("word", "state outcome sort missed mode overlap only status kind format of by role"),
   ...kind("list", "tasks add remove entries types owners times protect adopt runs.replayMany.runs"),
   ...kind("object", "schedule policies calendars tasks.editMany.add"),
-  ...kind("data", "payload ifRevision shadow.report.tolerance"),
+  ...kind("data", "payload ifRevision"),
   ...kind("task", "tasks.put.task tasks.replace.task tasks.validate.task tasks.validate.schedule"),
 };
 

@@ -100,8 +100,9 @@ export const listChanges = operation({
     const from = filter.from === undefined ? 0 : roundedInstant(filter.from, "from");
     const to = filter.to === undefined ? Number.POSITIVE_INFINITY : roundedInstant(filter.to, "to");
     const by = filter.by === undefined ? undefined : shortText(filter.by, "by");
-    if (id === undefined && owner !== undefined)
-      throw invalid("owner", "given without task.", "Give the task's id as well.");
+    const alone =
+      id === undefined && Object.entries({ owner, queue }).find(([, value]) => value !== undefined);
+    if (alone) throw invalid(alone[0], "given without task.", "Give the task's id as well.");
     const ref =
       id !== undefined && owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
     const task = id === undefined ? undefined : await scope.nameOf(ref);

@@ -9,7 +9,7 @@ import {
   MAX_DURATION,
   ScheduleCache,
 } from "@carillon/core/internal";
-import { type CheckedTask, driftOf, shortText, TaskWriter } from "@carillon/sdk/internal";
+import { type CheckedTask, driftOf, shortText, TaskWriter, wholeNumber } from "@carillon/sdk/internal";
 import { isRetired, moveOf, type PlannedPut, type Store, type TaskSet } from "@carillon/store";
 import { keyOf, nameOf } from "../bulk/bulk.js";
 import type { Call } from "../operation.js";
@@ -71,6 +71,7 @@ export async function prepare(call: Call, input: GivenSet): Promise<Prepared> {
   const { store } = call;
   const name = assertName(input.set, "set");
   for (const field of ["version", "commit"] as const) shortText(input[field], field);
+  if (input.allowRemovals !== undefined) wholeNumber(input.allowRemovals, "allowRemovals", 0, 1_000_000);
   const grace = durationOption(input.prune as Duration | undefined, "prune", 0, MAX_DURATION);
   const { calendars, outcomes } = await changedCalendars(store, input);
   const schedules = withCalendars(store, calendars);

@@ -52,7 +52,7 @@ export const shadowReport = operation({
   async run({ scope }, { since, tolerance: given, ...ref }) {
     const name = await scope.locate(refOf(ref));
     const { store } = scope;
-    const tolerance = given === undefined ? 60_000 : parseDuration(given);
+    const tolerance = given === undefined ? 60_000 : parseDuration(given, "tolerance");
     const [stored, now, ledger] = await Promise.all([
       store.tasks.get(name),
       store.tasks.time(name.queue),

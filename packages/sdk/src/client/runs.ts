@@ -56,7 +56,8 @@ export class Runs {
   async running(filter: RunningFilter = {}): Promise<RunningRun[]> {
     assertOptions(filter, ["task", "queue", "owner", "text", "limit"]);
     const text = shortText(filter.text, "text") || undefined;
-    if (filter.queue !== undefined) assertName(filter.queue, "queue");
+    for (const field of ["queue", "owner"] as const)
+      if (filter[field] !== undefined) assertName(filter[field], field);
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
     const { store } = this.#scope;
     const { owner } = this.#scope.bind({ owner: filter.owner });
