@@ -1,7 +1,5 @@
 import type { Warning } from "@carillon/sdk";
 
-export { countText as counted } from "@carillon/ops/words";
-
 /** Makes control characters visible, so that stored text cannot control the terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
@@ -79,4 +77,9 @@ export function paragraphs(
       return `${gap}${wrap(printable(fact.text), width)}${remedy}`;
     })
     .join("");
+}
+
+/** `1 run`, `2,000 runs`. Not that of the operations' words: with those, a module that is loaded by itself would share zod's chunk of the bundle. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }

@@ -40,7 +40,12 @@ const BULK = COMMANDS.filter(({ options }) => options.some(({ long }) => long ==
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
   tag: ["--add", "new"],
   backfill: ["--from", "1h"],
+  edit: ["--set", "description=x"],
 };
+
+/** Conditions of a command: `--set` of `edit` sets a field. */
+const conditionsOf = (command: string) =>
+  CONDITION_NAMES.filter((name) => command !== "edit" || name !== "set");
 
 beforeEach(async () => {
   const acme = { owner: "acme", queue: "foo", tags: ["ops"] };
@@ -63,6 +68,7 @@ test("the commands with conditions are known", () => {
       "tag",
       "backfill",
       "cancel",
+      "edit",
       "export",
       "pull",
     ].sort(),
@@ -76,7 +82,7 @@ test.each(NAMED.map((command) => command.name()))(
     const subjects =
       command === "cancel" ? [["run@x.1"]] : command === "stats" ? [["a"]] : [["a"], ["a", "b"]];
     const ofName = command === "cancel" ? ["owner"] : ["owner", "queue"];
-    for (const name of CONDITION_NAMES.filter((name) => !ofName.includes(name))) {
+    for (const name of conditionsOf(command).filter((name) => !ofName.includes(name))) {
       for (const subject of subjects) {
         const args = [command, ...subject, ...SELECTS[name], ...(NEEDS[command] ?? [])];
         expect([args, await refusal(args)]).toMatchObject([
@@ -94,7 +100,7 @@ test.each(BULK.map((command) => command.name()))("%s obeys each condition", asyn
     json([command, ...options, ...(NEEDS[command] ?? []), "--dry-run"]);
   const state = command === "pause" ? "scheduled" : command === "resume" ? "paused" : undefined;
   if (command === "cancel") await operatorOf(bench.client).tasks.triggerMany({ search: "/" });
-  for (const name of CONDITION_NAMES) {
+  for (const name of conditionsOf(command)) {
     if ("needsOther" in CONDITIONS[name]) {
       expect([
         name,

@@ -271,7 +271,7 @@ inABrowser("acts on tasks and runs", () => {
     const notice = (text: string) => notices.filter({ has: page.getByText(text, { exact: true }) });
     const stored = () => world.client.get("by-mistake");
     const pause = async () => {
-      await page.getByRole("button", { name: "Pause", exact: true }).click();
+      await pick(page, "Pause");
       await page.getByRole("dialog").getByLabel("Note").fill("INC-7");
       await page.getByRole("dialog").getByRole("button", { name: "Pause", exact: true }).click();
       await notice("The task is paused.").waitFor();
