@@ -185,19 +185,22 @@ describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("%s", (nam
     expect(accepted.slice(0, 5)).toEqual([]);
   });
 
-  it.runIf(parts.length > 0 && !NEED_NOTHING.includes(name))("is a 404 for what is not there", async () => {
-    const intact = await Stage.intact();
-    for (const part of parts) {
-      const { status, body } = await intact.ask(one, { ...example(), [part]: "none" });
-      expect([part, status, body.error?.code]).toEqual([part, 404, expect.stringMatching(/_NOT_FOUND$/)]);
-    }
-  });
+  // Not skipped tests: a skipped one would say that something is missing.
+  if (parts.length > 0 && !NEED_NOTHING.includes(name))
+    it("is a 404 for what is not there", async () => {
+      const intact = await Stage.intact();
+      for (const part of parts) {
+        const { status, body } = await intact.ask(one, { ...example(), [part]: "none" });
+        expect([part, status, body.error?.code]).toEqual([part, 404, expect.stringMatching(/_NOT_FOUND$/)]);
+      }
+    });
 
-  it.runIf(operation.reach === "namespace")("is refused for a client that is bound to an owner", async () => {
-    await Stage.intact();
-    const call = perform(world.program({ owner: "acme" }).client, operation, example());
-    await expect(call).rejects.toMatchObject({ code: "FORBIDDEN" });
-  });
+  if (operation.reach === "namespace")
+    it("is refused for a client that is bound to an owner", async () => {
+      await Stage.intact();
+      const call = perform(world.program({ owner: "acme" }).client, operation, example());
+      await expect(call).rejects.toMatchObject({ code: "FORBIDDEN" });
+    });
 
   it("does what its dry run shows, which changes nothing; answers as described, and logs its author", async () => {
     const intact = await Stage.intact();
