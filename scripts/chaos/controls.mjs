@@ -12,6 +12,7 @@ import { monotonic } from "./failpoint.mjs";
 import { COMMIT } from "./faults/network.mjs";
 import { Observer } from "./observer.mjs";
 import { ask, openServers } from "./servers.mjs";
+import { watchMulti } from "./watch-multi.mjs";
 
 const QUEUE = "control";
 /** Short, in ms, so that the mutex of a frozen node expires soon. */
@@ -62,6 +63,7 @@ const FINDS = {
   "edits without a fence": ["paused", "stale"],
   "no re-read": ["pending"],
   "scripts not sent again": ["pending"],
+  "WATCH/MULTI": ["duplicates"],
   "overlap guard removed": ["overlaps"],
   "freeze check removed": ["frozen"],
   "writes lost": ["regressions", "gaps"],
@@ -151,6 +153,12 @@ const CONTROLS = {
     await ask(master, "SCRIPT", "FLUSH");
     await ask(master, "FUNCTION", "FLUSH");
     await pause(2_000);
+  },
+
+  /** A reconnect drops the WATCH, and the client sends its MULTI again. */
+  async "WATCH/MULTI"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    await watchMulti(stage.servers, stage.namespace, QUEUE);
   },
 
   /** A failed job is retried from outside between a node's read and its commit. */
