@@ -62,7 +62,7 @@ const FIELDS: Record<string, string> = {
   ...kind("text", "version commit plan task changes.list.by tasks.resumePlan.note"),
   // One that names nothing finds nothing.
   ...kind("text", "runs.replayMany.owner runs.journal.owner runs.failures.owner runs.failures.queue"),
-  // Of all owners: `*`.
+  // `*` stands for all owners.
   ...kind("text", "queues.limit.owner"),
   ...kind("most", "queues.limit.runs"),
   ...kind("line", "note"),
@@ -185,7 +185,7 @@ describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("%s", (nam
     expect(accepted.slice(0, 5)).toEqual([]);
   });
 
-  // Not skipped tests: a skipped one would say that something is missing.
+  // Left out, not skipped: a skipped test would say that something is missing.
   if (parts.length > 0 && !NEED_NOTHING.includes(name))
     it("is a 404 for what is not there", async () => {
       const intact = await Stage.intact();

@@ -41,7 +41,7 @@ inABrowser("a page beside a list, menus, rows", () => {
     await eventually(async () => expect(await focused(page)).toBe("row-2 true"));
     await page.keyboard.press("k");
     await shown(page, "row-1");
-    // What is typed is no key of the list.
+    // Letters in a field are no keys of the list.
     await page.getByRole("combobox", { name: "Queue" }).focus();
     await page.keyboard.press("j");
     await page.keyboard.press("Backspace");

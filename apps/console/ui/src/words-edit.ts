@@ -105,7 +105,7 @@ export const editWords = {
       none: "The change does not fit all of them, so none is changed:",
     },
   },
-  /** What an undo did: to one thing; or to many tasks, by its verb. */
+  /** Words for an undo that is done: of one thing, or the verb of a change of many tasks. */
   undone: {
     one: {
       "tasks.pause": "Undone: the task is paused.",

@@ -15,7 +15,7 @@ import {
   undoableResult,
 } from "../bulk/bulk.js";
 import { checkedFilter, dryRun, filter, MOST_NAMED } from "../bulk/filter.js";
-import { operation } from "../operation.js";
+import { exampleTask, operation } from "../operation.js";
 import { given, taskName } from "../shapes.js";
 import { withFields } from "./fields.js";
 import { preview } from "./task.js";
@@ -35,25 +35,7 @@ export const editMany = operation({
   reach: "owner",
   cost: "computes",
   logs: "put",
-  once: {
-    known: "state",
-    leaves: "whole",
-    against: [
-      [
-        "tasks.put",
-        {
-          task: {
-            id: "u1",
-            owner: "acme",
-            queue: "bells",
-            type: "ring",
-            schedule: { every: "2h" },
-            payload: {},
-          },
-        },
-      ],
-    ],
-  },
+  once: { known: "state", leaves: "whole", against: [["tasks.put", { task: exampleTask("u1") }]] },
   example: { tag: "nightly", fields: { "schedule.jitter": "5m" } },
   summary:
     "Changes fields of all tasks that match, at most 1,000: of none if the change does not fit one of them. One change, which an undo takes back.",

@@ -23,7 +23,7 @@ export interface Kept {
   readonly skips: Skip[];
 }
 
-/** The records of tasks of one queue, in the order of their names: one script, which takes Redis about 5 µs for each task. */
+/** The records of tasks of one queue, in the order of their names: one script. */
 export async function readKept(
   scripts: Scripts,
   keys: QueueKeys,

@@ -240,7 +240,7 @@ export class RunReads extends Repository {
     };
   }
 
-  /** How far back the records of these tasks reach, and their skips. @param now UTC ms */
+  /** Times from which on the records of these tasks are complete, and their skips. @param now UTC ms */
   kept(queue: string, locals: readonly string[], now: number): Promise<Kept[]> {
     return readKept(this.scripts, this.keys.queue(queue), locals, now);
   }

@@ -7,7 +7,7 @@ import { Icon } from "./icon.js";
 
 export interface Act {
   readonly text: string;
-  /** What it does, or the address that it leads to. */
+  /** A function, or the address of a page. */
   readonly does: string | (() => void);
   /** The key that does it too. */
   readonly key?: string;
@@ -17,7 +17,7 @@ export interface Act {
   readonly danger?: boolean;
 }
 
-/** What can be done on a page: the first is its main button, the others stand in a menu, where those that lose something are last. */
+/** Acts of a page. The first one is its main button; the others stand in a menu, those that lose something last. */
 export function Acts({ of }: { of: readonly (Act | false | undefined)[] }) {
   const [main, ...rest] = of.filter((act) => act !== undefined && act !== false);
   const last = rest.toSorted((a, b) => Number(a.danger ?? false) - Number(b.danger ?? false));

@@ -16,7 +16,7 @@ interface Answer {
   readonly preview?: AnswerTo<"tasks.restore">["preview"];
   readonly moved?: AnswerTo<"calendars.put">["moved"];
   readonly count?: number;
-  /** Of runs. */
+  /** Number of tasks that the runs belong to, if it concerns runs. */
   readonly tasks?: number;
   readonly sample?: readonly (Named | { readonly run: string; readonly task: Named })[];
   readonly refused?: AnswerTo<"tasks.pauseMany">["refused"];

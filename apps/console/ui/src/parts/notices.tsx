@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { useKeys } from "../lib/keys.js";
+import { store } from "../lib/store.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
 import type { Tone } from "./state.js";
@@ -17,22 +18,16 @@ interface Notice {
 
 /** Time in ms for which a notice of success is shown, without the time under the pointer or the focus. Errors stay until they are closed. */
 const SHOWN_MS = 10_000;
-let notices: readonly Notice[] = [];
+const notices = store<readonly Notice[]>([]);
 let nextId = 1;
-const listeners = new Set<() => void>();
-
-function set(to: readonly Notice[]): void {
-  notices = to;
-  for (const listener of listeners) listener();
-}
 
 /** Shows a text in the corner of the page; screen readers read it out. */
 export function notify(tone: Tone, text: string, more: Pick<Notice, "next" | "undo"> = {}): void {
-  set([...notices.slice(-3), { id: nextId++, tone, text, ...more }]);
+  notices.set([...notices.get().slice(-3), { id: nextId++, tone, text, ...more }]);
 }
 
 function close(id: number): void {
-  set(notices.filter((notice) => notice.id !== id));
+  notices.set(notices.get().filter((notice) => notice.id !== id));
 }
 
 function take({ id, undo }: Notice): void {
@@ -41,13 +36,7 @@ function take({ id, undo }: Notice): void {
 }
 
 export function Notices() {
-  const shown = useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => notices,
-  );
+  const shown = notices.useValue();
   useKeys({
     u: () => {
       const newest = shown.findLast(({ undo }) => undo);

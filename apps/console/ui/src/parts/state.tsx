@@ -30,7 +30,7 @@ export function Badge({ tone = "none", children }: { tone?: Tone; children: Reac
   );
 }
 
-/** How a run ended; a success is as usual, and has no badge. */
+/** Outcome of a run. A success is as usual, and has no badge. */
 export function OutcomeBadge({ outcome }: { outcome: Outcome }) {
   if (outcome === "succeeded") return <span className="soft">{words.outcomes[outcome]}</span>;
   return <Badge tone={toneOf(outcome)}>{words.outcomes[outcome]}</Badge>;

@@ -198,7 +198,7 @@ function Reason({ of }: { of: StatusReason }) {
   );
 }
 
-/** What to do, with a link to the page where that can be done: the name of the page, where the text has it, else after it. */
+/** A remedy, with a link to the page where it is done. The link is the page's name in the text; if the text has none, it comes after it. */
 export function Remedy({ code, text }: { code: Finding["code"]; text: string }) {
   const { wide } = useMe();
   const { [code as Code]: place } = PLACES;
