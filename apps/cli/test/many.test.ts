@@ -162,14 +162,15 @@ describe("move", () => {
 
 describe("resume --plan", () => {
   it("counts owed occurrences and the runs of each choice; `all` starts backfills", async () => {
-    await bench.client.put(task("x", { tags: ["p"], schedule: { every: "1h" }, catchUp: "all" }));
+    // Its last time is half an hour ago, so none comes while the test runs.
+    const first = Date.now() - 4.5 * 3_600_000;
+    const schedule = { every: "1h", origin: new Date(first).toISOString() };
+    await bench.client.put(task("x", { tags: ["p"], schedule, catchUp: "all" }));
     await bench.client.pause("x", { note: "INC-43" });
     const plan = ["resume", "--tag", "p", "--note", "INC-43", "--plan"];
     expect((await cli(plan)).stdout).toBe("1 paused task; 0 of them owe 0 occurrences\n");
     const store = storeOf(bench.client);
     const { link, keys } = internalsOf(store);
-    const hour = 3_600_000;
-    const first = Math.floor(Date.now() / hour) * hour - 4 * hour;
     const key = keys.queue("bar").task("system/x");
     await link.ask((client) => client.hset(key, "nominal", first));
     const { stdout } = await cli([...plan, "--per-minute", "10"]);
