@@ -13,15 +13,17 @@ local function awaits(pending, open)
   return (open or "") ~= ""
 end
 
--- Removes a name without a definition, which foreign or lost writes have left, from the indexes that are read by name.
+-- Removes a name without a definition, which foreign or lost writes have left, from the indexes that are read by name. Nothing is left of
+-- a task that was deleted since its name was read.
 local function forget(item)
+  local removed = redis.call("ZREM", item.due, item.name) + redis.call("HDEL", K.priorities, item.name)
   for _, member in ipairs(redis.call("ZRANGEBYLEX", K.tasks, "[" .. item.name, "[" .. item.name .. " \255")) do
-    redis.call("ZREM", K.tasks, member)
+    removed = removed + redis.call("ZREM", K.tasks, member)
   end
-  redis.call("ZREM", item.due, item.name)
-  for _, state in ipairs({ "paused", "finished", "moving" }) do redis.call("ZREM", ours(F.keys.inState, state), item.name) end
-  redis.call("HDEL", K.priorities, item.name)
-  mended = mended + 1
+  for _, state in ipairs({ "paused", "finished", "moving" }) do
+    removed = removed + redis.call("ZREM", ours(F.keys.inState, state), item.name)
+  end
+  if removed > 0 then mended = mended + 1 end
 end
 
 local function check(item)
