@@ -28,7 +28,8 @@ const SCHEDULERS: readonly [id: string, repeat: object, opts: object][] = [
   ["either", { pattern: "0 0 */10 * 1", tz: "UTC" }, { priority: 5 }],
   [
     "phase",
-    { every: HOUR, offset: 90_000 },
+    // Next due in half an hour, whenever that is.
+    { every: HOUR, offset: (Date.now() + HOUR / 2) % HOUR },
     { removeOnComplete: { count: 10, age: 3_600 }, removeOnFail: { count: 5 } },
   ],
   [
