@@ -4,12 +4,13 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY packages packages
 COPY apps apps
+COPY scripts/lib/bundle.mjs scripts/lib/
 COPY turbo.json tsconfig.json tsconfig.base.json ./
-RUN npm ci --ignore-scripts && node packages/store/lua/generate.mjs && npx tsc -b && npx vite build --config apps/console/ui/vite.config.ts && npm prune --omit=dev --ignore-scripts
+RUN npm ci --ignore-scripts && node packages/store/lua/generate.mjs && npx tsc -b && node apps/scheduler/bundle.mjs && node apps/console/bundle.mjs && npx vite build --config apps/console/ui/vite.config.ts && npm prune --omit=dev --ignore-scripts
 
 FROM node:22-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app /app
 USER node
-CMD ["node", "apps/scheduler/dist/main.js"]
+CMD ["node", "apps/scheduler/bin/carillon-scheduler.js"]

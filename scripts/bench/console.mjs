@@ -24,7 +24,7 @@ const options = readOptions({
   seconds: [20, 2],
   pages: [5, 1],
 });
-const MAIN = fileURLToPath(new URL("../../apps/console/dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../apps/console/bin/carillon-console.js", import.meta.url));
 const TOKEN = "the-token-of-this-bench";
 /** Time in ms for which the console reads events after the last listener has left. */
 const LINGER = 35_000;

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const SCHEDULER = fileURLToPath(new URL("../../apps/scheduler/dist/main.js", import.meta.url));
+const SCHEDULER = fileURLToPath(new URL("../../apps/scheduler/bin/carillon-scheduler.js", import.meta.url));
 
 /** Running nodes. They end with this program, even if it gives up. */
 const running = new Set();

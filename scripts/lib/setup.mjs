@@ -92,6 +92,7 @@ async function buildWithTurbo() {
   await import("../../packages/store/lua/generate.mjs");
   const built = await runTool("typescript/bin/tsc", ["-b"], { capture: true });
   if (built.code !== 0) return built;
+  for (const app of ["cli", "scheduler", "console"]) await import(`../../apps/${app}/bundle.mjs`);
   return runTool("vite/bin/vite.js", ["build", "--config", "apps/console/ui/vite.config.ts"], {
     capture: true,
   });

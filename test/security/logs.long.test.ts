@@ -39,8 +39,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const SCHEDULER = "apps/scheduler/dist/main.js";
-const CONSOLE = "apps/console/dist/main.js";
+const SCHEDULER = "apps/scheduler/bin/carillon-scheduler.js";
+const CONSOLE = "apps/console/bin/carillon-console.js";
 const LOUD = { CARILLON_LOG_LEVEL: "trace", CARILLON_PORT: "0", CARILLON_CONSOLE_PORT: "0" };
 
 function url(credentials: string): string {

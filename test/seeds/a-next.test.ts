@@ -239,7 +239,7 @@ describe("A13 a schedule is checked without storing it", () => {
 
   test("the HTTP API says the same, and stores nothing", async () => {
     const token = "a-token-for-this-test";
-    const console = stand.program("apps/console/dist/main.js", {
+    const console = stand.program("apps/console/bin/carillon-console.js", {
       CARILLON_CONSOLE_PORT: "0",
       CARILLON_TOKEN: token,
     });

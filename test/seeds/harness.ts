@@ -138,7 +138,7 @@ export class Stand {
 
   /** A scheduler node in a process of its own. */
   node(env: Record<string, string> = {}): Program {
-    return this.program("apps/scheduler/dist/main.js", { CARILLON_PORT: "0", ...env });
+    return this.program("apps/scheduler/bin/carillon-scheduler.js", { CARILLON_PORT: "0", ...env });
   }
 
   /** One of our programs, which ends with the test. */

@@ -39,7 +39,7 @@ export class Site {
 
   private constructor(env: Environments) {
     this.#env = env;
-    this.#node = new Program("apps/scheduler/dist/main.js", [], { CARILLON_PORT: "0", ...env.node });
+    this.#node = new Program("apps/scheduler/bin/carillon-scheduler.js", [], { CARILLON_PORT: "0", ...env.node });
     this.#console = openConsole(env.app);
     const ring = defineTask("ring", {
       queue: "bells",
@@ -147,7 +147,7 @@ export class Site {
 }
 
 export function openConsole(env: Variables): Program {
-  return new Program("apps/console/dist/main.js", [], {
+  return new Program("apps/console/bin/carillon-console.js", [], {
     CARILLON_CONSOLE_PORT: "0",
     CARILLON_TOKEN: TOKEN,
     ...env,

@@ -139,8 +139,8 @@ test("another namespace is refused with a coded error", async () => {
 test("a wrong password is reported, and never printed", async () => {
   const wrong = env("node", "hunter2");
   const programs = [
-    new Program("apps/scheduler/dist/main.js", [], { CARILLON_PORT: "0", ...wrong }),
-    new Program("apps/console/dist/main.js", [], {
+    new Program("apps/scheduler/bin/carillon-scheduler.js", [], { CARILLON_PORT: "0", ...wrong }),
+    new Program("apps/console/bin/carillon-console.js", [], {
       CARILLON_CONSOLE_PORT: "0",
       CARILLON_TOKEN: "a-token-for-this-test",
       ...wrong,

@@ -144,7 +144,7 @@ describe("a backfill without a node", () => {
 describe("a backfill with a node", () => {
   let node: ChildProcess;
   beforeAll(async () => {
-    const main = fileURLToPath(new URL("../../scheduler/dist/main.js", import.meta.url));
+    const main = fileURLToPath(new URL("../../scheduler/bin/carillon-scheduler.js", import.meta.url));
     const env = { ...process.env, ...bench.env, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "silent" };
     node = spawn(process.execPath, [main], { env, stdio: "ignore" });
     await eventually(async () => (await operatorOf(bench.client).nodes.list()).nodes.length > 0);

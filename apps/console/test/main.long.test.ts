@@ -9,7 +9,7 @@ import { sharedRedis } from "../../../test/helpers.js";
 import { Program } from "../../../test/program.js";
 
 /** The built program: `npm test` builds first. */
-const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("../bin/carillon-console.js", import.meta.url));
 
 const redis = sharedRedis();
 const running: Program[] = [];
@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 function start(env: Record<string, string>): Program {
-  const program = new Program("apps/console/dist/main.js", [], { CARILLON_CONSOLE_PORT: "0", ...env });
+  const program = new Program("apps/console/bin/carillon-console.js", [], { CARILLON_CONSOLE_PORT: "0", ...env });
   running.push(program);
   return program;
 }

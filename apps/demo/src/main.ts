@@ -42,7 +42,7 @@ function makeProcesses(): Managed[] {
   };
   const replicas = ["node-1", "node-2", "node-3"].map((name) => {
     const env = { ...shared, CARILLON_NODE_ID: name, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "debug" };
-    return new Managed(name, "replica", "../../scheduler/dist/main.js", env, hear);
+    return new Managed(name, "replica", "../../scheduler/bin/carillon-scheduler.js", env, hear);
   });
   const workers = ["worker-1", "worker-2"].map((name) => {
     const env = { ...shared, DEMO_WORKER: name, DEMO_FOLDER: folder, CARILLON_LOG_LEVEL: "debug" };
@@ -57,7 +57,7 @@ function makeProcesses(): Managed[] {
   return [
     ...replicas,
     ...workers,
-    new Managed("console", "console", "../../console/dist/main.js", env, hear),
+    new Managed("console", "console", "../../console/bin/carillon-console.js", env, hear),
   ];
 }
 

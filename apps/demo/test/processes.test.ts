@@ -18,7 +18,7 @@ it("a child ends by itself if the demo was killed", async () => {
   const script = `
     const { Managed } = await import(${JSON.stringify(PROCESSES)});
     const env = { REDIS_URL: ${JSON.stringify(redis.url)}, CARILLON_CONSOLE_PORT: "0" };
-    const one = new Managed("console", "console", "../../console/dist/main.js", env, ({ msg }) => {
+    const one = new Managed("console", "console", "../../console/bin/carillon-console.js", env, ({ msg }) => {
       if (msg === "listening") console.log(one.child.pid);
     });
     one.start();`;

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { eventually } from "@carillon/testing";
 import { type Line, Program } from "../../../test/program.js";
 
-export const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../bin/carillon-scheduler.js", import.meta.url));
 
 type Entry = Line & { level: number; msg: string };
 
@@ -13,7 +13,7 @@ export class Node extends Program {
 
   /** Listens on any free port. */
   constructor(env: Record<string, string>) {
-    super("apps/scheduler/dist/main.js", [], { CARILLON_PORT: "0", ...env });
+    super("apps/scheduler/bin/carillon-scheduler.js", [], { CARILLON_PORT: "0", ...env });
     running.add(this);
     void this.ended.then(() => running.delete(this));
   }
