@@ -14,7 +14,6 @@ import type { PagePath } from "../../src/page-paths.js";
 import { later } from "./lib/later.js";
 import type { PageProps } from "./lib/page-props.js";
 import { Now } from "./pages/now/now.js";
-import { words } from "./words.js";
 
 interface Page {
   /** Route, below the root of the console. The server answers each of these addresses with the same document. */
@@ -42,42 +41,42 @@ const Edit = later(() => import("./pages/edit.js"));
 
 /** The pages, in the order of the navigation and of the tabs. All but the first are loaded later. */
 const BY_PATH: Record<PagePath, Omit<Page, "path">> = {
-  "/": { nav: words.now.title, icon: Activity, Page: Now },
-  "/tasks": { nav: words.list.title, icon: CalendarClock, Page: later(() => import("./pages/tasks.js")) },
+  "/": { nav: "Now", icon: Activity, Page: Now },
+  "/tasks": { nav: "Tasks", icon: CalendarClock, Page: later(() => import("./pages/tasks.js")) },
   "/tasks/new": { Page: Edit },
   "/tasks/:queue/:owner/:id/edit": { Page: Edit },
   "/tasks/:queue/:owner/:id": { Page: later(() => import("./pages/task.js")) },
-  "/runs": { nav: words.runs_.title, icon: Play, Page: later(() => import("./pages/runs.js")) },
+  "/runs": { nav: "Runs", icon: Play, Page: later(() => import("./pages/runs.js")) },
   "/runs/:id": { Page: later(() => import("./pages/run.js")) },
-  "/errors": { nav: words.errors.title, icon: TriangleAlert, Page: later(() => import("./pages/errors.js")) },
-  "/load": { nav: words.load.title, icon: ChartColumn, Page: later(() => import("./pages/load.js")) },
-  "/held": { nav: words.held.title, icon: CirclePause, Page: later(() => import("./pages/held.js")) },
+  "/errors": { nav: "Errors", icon: TriangleAlert, Page: later(() => import("./pages/errors.js")) },
+  "/load": { nav: "Load", icon: ChartColumn, Page: later(() => import("./pages/load.js")) },
+  "/held": { nav: "Held", icon: CirclePause, Page: later(() => import("./pages/held.js")) },
   "/resume": { Page: later(() => import("./pages/resume.js")) },
   "/system": {
-    ...{ nav: words.system.title, icon: Server, namespace: true },
+    ...{ nav: "System", icon: Server, namespace: true },
     Page: later(() => import("./pages/system.js")),
   },
   "/settings/alerts": {
-    ...{ nav: words.settings.title, icon: Settings, tab: words.alerts.title },
+    ...{ nav: "Settings", icon: Settings, tab: "Alerts" },
     Page: later(() => import("./pages/alerts.js")),
   },
   "/settings/calendars": {
-    ...{ tab: words.calendars.title, namespace: true },
+    ...{ tab: "Calendars", namespace: true },
     Page: later(() => import("./pages/calendars.js")),
   },
   "/settings/rules": {
-    ...{ tab: words.rules.title, namespace: true },
+    ...{ tab: "Rules", namespace: true },
     Page: later(() => import("./pages/rules.js")),
   },
   "/settings/tokens": {
-    ...{ tab: words.tokens.title, namespace: true, admin: true },
+    ...{ tab: "Tokens", namespace: true, admin: true },
     Page: later(() => import("./pages/tokens.js")),
   },
   "/settings/sets": {
-    ...{ tab: words.sets.title, namespace: true },
+    ...{ tab: "Sets", namespace: true },
     Page: later(() => import("./pages/sets.js")),
   },
-  "/settings/changes": { tab: words.changes.title, Page: later(() => import("./pages/changes.js")) },
+  "/settings/changes": { tab: "Changes", Page: later(() => import("./pages/changes.js")) },
 };
 
 export const PAGES = Object.entries(BY_PATH).map(([path, page]): Page => ({ path, ...page }));

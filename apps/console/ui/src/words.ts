@@ -1,209 +1,48 @@
-import type { Outcome, StatusCode } from "@carillon/sdk";
-import { counted } from "./words-count.js";
-import { editWords } from "./words-edit.js";
-import { opsWords } from "./words-ops.js";
-import { taskWords } from "./words-task.js";
+import type { AnswerTo } from "@carillon/ops";
+import type { Outcome, Run, Task, Trigger } from "@carillon/sdk";
 
-/** Texts that several parts use, or that are looked up by a value. All others stand where they are shown. */
+/** Names on the pages that several parts use. All other texts stand where they are shown. */
 
-const held = (what: string, by?: string, note?: string) =>
-  `${what}${by ? ` by ${by}` : ""}${note ? `: ${note}` : ""}`;
+type Value = Outcome | Run["state"] | Trigger | AnswerTo<"occurrences.explain">["verdict"];
 
-export const words = {
-  by: (by: string) => `by ${by}`,
-  ...taskWords,
-  ...editWords,
-  ...opsWords,
-  product: "Carillon",
-  close: "Close",
-  cancel: "Cancel",
-  notJson: "This is not JSON yet.",
-  none: "–",
-  ahead: { hour: "In 1 h", evening: "18:00", morning: "Tomorrow 08:00", monday: "Monday 08:00" },
-  tasks: (n: number) => counted(n, "task", "tasks"),
-  runs: (n: number) => counted(n, "run", "runs"),
-  all: "All",
-  more: "Show all",
-  outcomes: {
-    succeeded: "succeeded",
-    failed: "failed",
-    "timed-out": "timed out",
-    partial: "partly done",
-    cancelled: "cancelled",
-    dropped: "dropped",
-    crashed: "crashed",
-    "nothing-to-do": "nothing to do",
-    lost: "lost",
-  } satisfies Record<Outcome, string>,
-  runStates: { queued: "queued", running: "running", terminating: "ending" } as Record<string, string>,
-
-  shell: {
-    search: "Search tasks",
-    help: "Keys and help",
-    states: { "on-time": "", behind: "behind", stopped: "stopped" },
-    failing: (n: number) => `${n.toLocaleString("en")} failing`,
-    held: (n: number) => `${n.toLocaleString("en")} held`,
-    liveHints: {
-      true: "Changes are shown as they happen.",
-      false: "No events arrive, or something cannot be read: the page tries again every few seconds.",
-    },
-    zone: "Times in",
-    theme: "Colours",
-    themes: { system: "System", light: "Light", dark: "Dark" },
-    density: "Rows",
-    densities: { roomy: "Roomy rows", dense: "Dense rows" },
-    beside: "The chosen row",
-    besideKeys: "j, k: next and previous",
-    open: "Open the page",
-    more: "More to do",
-    unreachable: "The console does not answer.",
-    signedOut:
-      "Your session has ended. Sign in again in another window, and go on here: nothing that you have entered is lost.",
-  },
-  settings: { title: "Settings" },
-  tokens: { title: "Tokens" },
-  copyAs: {
-    forms: { cli: "CLI", curl: "curl", sdk: "SDK" },
-  },
-  palette: {
-    title: "Go to, or do",
-    label: "Task, owner, queue, page or action",
-    kinds: {
-      action: "action",
-      page: "page",
-      task: "task",
-      owner: "owner",
-      queue: "tasks of the queue",
-    },
-  },
-  help: {
-    title: "Keys",
-    keys: [
-      ["Ctrl K", "Go to a task, an owner, a queue or a page, or do something with what is open"],
-      ["/", "Search tasks"],
-      ["j, k", "Next and previous row; of tasks and runs, the page of each stands beside the list"],
-      ["Enter", "Open the row"],
-      ["Space", "Select the row"],
-      ["u", "Undo what was just done"],
-      ["r", "Run the open or chosen task now, or the run again"],
-      ["p", "Pause it, or resume it"],
-      ["e", "Edit it"],
-      ["f", "Freeze it"],
-      ["g n", "Now"],
-      ["g t", "Tasks"],
-      ["g r", "Runs"],
-      ["g e", "Errors"],
-      ["g h", "Held"],
-      ["Esc", "Close a dialog or what stands beside the list, or leave a field"],
-      ["?", "This help"],
-    ],
-    cli: "The same from a terminal",
-    commands: [
-      ["carillon status", "is everything on time?"],
-      ["carillon list", "all tasks, and when each runs next"],
-      ["carillon explain TASK TIME", "why did it, or did it not, run then?"],
-      ["carillon journal --failures", "what failed"],
-    ],
-  },
-  now: {
-    title: "Now",
-    by: { task: "Tasks", queue: "Queues", owner: "Owners", tag: "Tags" },
-    spans: { "1h": "±1 h", "6h": "±6 h", "24h": "±24 h" },
-    sums: {
-      ended: "runs ended",
-      late: "late",
-      failed: "failed",
-      skipped: "skipped",
-      missed: "missed",
-      doubled: "doubled",
-    },
-    marks: {
-      planned: "planned",
-      overdue: "overdue",
-      onTime: "on time",
-      backfilled: "backfilled",
-      late: "late",
-      open: "running or waiting",
-      failed: "failed",
-      missed: "missed",
-      skipped: "skipped",
-    },
-    untagged: "no tag",
-    nothing: "nothing",
-    failing: "Failing tasks",
-    events: {
-      deploy: (name: string, by?: string) => `${name} was applied${by ? ` by ${by}` : ""}`,
-      node: (name: string) => `node ${name} started`,
-      worker: (name: string) => `worker ${name} started`,
-    } as Record<"deploy" | "node" | "worker", (name: string, by?: string) => string>,
-    bandNames: { freeze: "frozen", "queue-paused": "queue paused", "task-paused": "paused" },
-    bands: {
-      freeze: (by?: string, note?: string) => held("Frozen", by, note),
-      "queue-paused": (by?: string, note?: string) => held("The queue is paused", by, note),
-      "task-paused": (by?: string, note?: string) => held("Paused", by, note),
-    },
-    atMost: (value: string) => `up to ${value}`,
-    close: "Close the answer",
-    others: (n: number) => `and ${n.toLocaleString("en")} more`,
-    none: {
-      runs: "No run ended.",
-    },
-    queues: "Queues",
-    noQueues: "There is no queue yet: put a task.",
-    places: {
-      NO_NODE: "Nodes",
-      NODES_NOT_READY: "System",
-      QUEUE_PAUSED: "Held",
-      NO_WORKER: "Workers",
-      FROZEN: "Held",
-      ALERTS_UNDELIVERED: "Alerts",
-      ALERTS_FAIL: "alerts in the settings",
-      OVERDUE: "overdue tasks",
-      JOBS_NOT_TAKEN: "Workers",
-      JOBS_WAIT: "Runs",
-      JOBS_LIMITED: "Queues",
-      RUNS_FAIL: "Errors",
-    } as Partial<Record<StatusCode, string>>,
-  },
-  list: {
-    title: "Tasks",
-    chips: {
-      all: "All",
-      failing: "Failing",
-      overdue: "Overdue",
-      neverRan: "Never ran",
-      paused: "Paused",
-      scheduled: "Scheduled",
-      finished: "Finished",
-      deleted: "Deleted",
-    },
-    deleted: {
-      title: "Deleted tasks",
-      kept: "A deleted task can be restored for 7 days, as it was last defined. Its runs and figures do not come back.",
-      none: "No deleted task matches.",
-      until: "kept until",
-      restore: "Restore",
-      restoreTitle: (name: string) => `Restore ${name}`,
-      restored: "The task is restored.",
-      more: (n: number) => `${n.toLocaleString("en")} more`,
-    },
-    owner: "Owner",
-    tag: "Tag",
-    queue: "Queue",
-    sorts: { name: "By queue, name", next: "By next time", last: "By last run" },
-    columns: {
-      task: "Task",
-      schedule: "Schedule",
-      next: "Next",
-      last: "Last run",
-      ticks: "Last 30",
-      state: "State",
-    },
-    clear: "Clear the filters",
-    shown: (n: number, more: boolean) =>
-      more ? `${n.toLocaleString("en")} read so far` : counted(n, "task", "tasks"),
-    neverRan: "never ran",
-    skips: "Its times until then are skipped.",
-    checked: "last checked",
-  },
+/** Values that the pages do not call by their own name. */
+const NAMES: Partial<Record<Value, string>> = {
+  partial: "partly done",
+  terminating: "ending",
+  "catch-up": "catch-up",
+  self: "by itself",
+  items: "failed items",
+  "before-task": "before the task",
+  expired: "no longer known",
 };
+
+/** A value of the API as the pages show it: `timed-out` is `timed out`. */
+export function nameOf(value: string): string {
+  return NAMES[value as Value] ?? value.replaceAll("-", " ");
+}
+
+/** A field or a choice as a label: `Scope`. */
+export function labelOf(name: string): string {
+  return `${name[0]?.toUpperCase()}${name.slice(1)}`;
+}
+
+export const OVERLAPS: Readonly<Record<Task["overlap"], string>> = {
+  skip: "skip it",
+  "queue-one": "wait, at most one",
+  "queue-all": "wait, all in order",
+  "cancel-running": "cancel the running one",
+  allow: "run both",
+};
+
+export const CATCH_UPS: Readonly<Record<Task["catchUp"], string>> = {
+  one: "run once",
+  all: "run each",
+  skip: "drop them",
+};
+
+/** The control of `missed` where tasks are resumed. */
+export const MISSED = {
+  first: "skip",
+  label: "Times that passed while paused",
+  choices: { skip: "drop them", "catch-up": "let the catch-up policy decide" },
+} as const;

@@ -1,5 +1,4 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
-import { words } from "../words.js";
 import { inPath, type Query, type Route, requestOf, searchOf } from "./request.js";
 import { store } from "./store.js";
 import { hasUnsaved } from "./unsaved.js";
@@ -60,7 +59,9 @@ export async function isReachable(): Promise<boolean> {
   return answers;
 }
 
-/** The console does not answer. The page says so once, not in each of its parts. */
+export const UNREACHABLE = "The console does not answer.";
+
+/** A call got no answer. The page says so once, not in each of its parts. */
 export class Unreachable extends Error {}
 
 /** Whether calls of an operation change nothing, and have no body. */
@@ -117,7 +118,7 @@ async function answerTo(address: string, init: RequestInit): Promise<Response> {
   } catch (error) {
     if (init.signal?.aborted) throw error;
     contact.set("unreachable");
-    throw new Unreachable(words.shell.unreachable);
+    throw new Unreachable(UNREACHABLE);
   }
 }
 

@@ -40,11 +40,6 @@ export function useMay(name: OperationName): boolean {
   return { viewer: true, operator: act, admin: define }[role] && (wide || reach === "owner");
 }
 
-/** `Scope` */
-export function labelOf(field: string): string {
-  return `${field[0]?.toUpperCase()}${field.slice(1)}`;
-}
-
 /** The value of a field as its control has it. Undefined: the field is left out. */
 export function readField(
   { kind, of, nullable, required }: FormField,

@@ -1,4 +1,3 @@
-import { words } from "../words.js";
 import { useCall } from "./query.js";
 
 /** Longest age of the standing in ms while nothing happens. */
@@ -14,13 +13,13 @@ export function useStanding() {
   const queues = status?.queues.filter(({ paused }) => paused) ?? [];
   const holds = [...freezes.filter(({ active }) => active), ...silences, ...queues];
   const state = status?.state ?? "on-time";
-  const texts = [words.shell.states[state], failing > 0 && words.shell.failing(failing)];
+  const texts = [state !== "on-time" && state, failing > 0 && `${failing.toLocaleString("en")} failing`];
   return {
     failing,
     held: holds.length + (counts?.states.paused ?? 0),
     /** The word of the icon: `stopped`, `behind`, `failing`, or "". */
     mark: state !== "on-time" ? state : failing > 0 ? "failing" : "",
     /** Texts for the title of the window, worst first. */
-    texts: texts.filter((text) => text !== false && text !== ""),
+    texts: texts.filter((text) => text !== false),
   };
 }

@@ -1,7 +1,7 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
 import { notify } from "../parts/notices.js";
-import { words } from "../words.js";
 import { call, refOf } from "./api.js";
 import { queryClient } from "./query.js";
 
@@ -64,13 +64,35 @@ export function done(text: string, back: Undone): void {
   notify("ok", text, { undo: back && (() => void takeBack(back)) });
 }
 
-const { one: UNDONE, many: MANY } = words.undone;
+/** Texts after `Undone: `. */
+const UNDONE: Partial<Record<OperationName, string>> = {
+  "tasks.pause": "the task is paused.",
+  "tasks.resume": "the task is resumed.",
+  "tasks.restore": "its definition is back.",
+  "tasks.delete": "the task is deleted.",
+  "freezes.put": "the freeze holds.",
+  "freezes.delete": "the freeze is lifted.",
+  "silences.put": "the silence holds.",
+  "silences.delete": "the silence is lifted.",
+  "queues.pause": "the queue is paused.",
+  "queues.resume": "the queue is resumed.",
+};
+
+const MANY: Partial<Record<OperationName, keyof typeof DONE>> = {
+  "tasks.pauseMany": "pause",
+  "tasks.resumeMany": "resume",
+};
+
+const DONE = {
+  ...{ pause: "paused", resume: "resumed", trigger: "triggered", tag: "changed", spread: "spread" },
+  ...{ edit: "changed", undo: "restored", delete: "deleted" },
+} as const;
 
 async function takeBack({ operation, input }: Undo): Promise<void> {
   try {
     const answer = await call(operation, input as InputTo<OperationName>);
     const one = UNDONE[operation];
-    if (one) notify("ok", one);
+    if (one) notify("ok", `Undone: ${one}`);
     else doneToMany(MANY[operation] ?? "undo", answer as DoneToMany);
   } catch (error) {
     notify("bad", `Not undone: ${(error as Error).message}`);
@@ -89,10 +111,15 @@ interface DoneToMany {
 
 /** Says what a change of many tasks did, with the button that takes it back. */
 export function doneToMany(
-  verb: keyof typeof words.bulk.done,
+  verb: keyof typeof DONE | "cancel",
   { count, change, undo: back, refused }: DoneToMany,
 ): void {
   const id = change !== undefined && count > 0 ? undo("changes.undo", { id: change }) : undefined;
-  done(words.bulk.done[verb](count), id ?? (back as Undone));
-  if (refused.count > 0) notify("bad", words.effect.refused(refused.count, refused.sample[0]?.message ?? ""));
+  const text =
+    verb === "cancel"
+      ? `${countText(count, "run was", "runs were")} asked to end.`
+      : `${countText(count, "task")} ${DONE[verb]}.`;
+  done(text, id ?? (back as Undone));
+  if (refused.count > 0)
+    notify("bad", `${countText(refused.count, "task")} refused: ${refused.sample[0]?.message ?? ""}`);
 }

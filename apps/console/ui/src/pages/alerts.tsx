@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import type { AlertFormat } from "@carillon/sdk/internal";
 import { Link, useLocation } from "wouter";
 import { runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
@@ -8,14 +9,19 @@ import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Records } from "../parts/records.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Prose, Relative, Time } from "../parts/time.js";
-import { words } from "../words.js";
+import { nameOf } from "../words.js";
 
-const w = words.alerts;
 type Undelivered = AnswerTo<"alerts.undelivered">;
 const TONES: Record<Undelivered["deliveries"][number]["state"], Tone> = {
   collecting: "none",
   waiting: "warn",
   failed: "bad",
+};
+
+const STATES = { collecting: "collected", waiting: "waits", failed: "failed" };
+const FORMATS: Record<AlertFormat, string> = {
+  ...{ json: "JSON", slack: "Slack", teams: "Microsoft Teams", pagerduty: "PagerDuty" },
+  ...{ template: "JSON of your own", email: "E-mail" },
 };
 
 /** Destinations of alerts, and alerts that were not delivered. */
@@ -25,14 +31,14 @@ export default function Alerts() {
   const undelivered = useCall("alerts.undelivered", {});
   return (
     <>
-      <PageHead title={w.title}>
+      <PageHead title="Alerts">
         <AskButton
-          text={w.test}
+          text="Test"
           title="Test a destination"
-          act={w.test}
+          act="Test"
           does="alerts.test"
           fields={["target", "format"]}
-          looks={{ format: { choices: { "": "by the address", ...w.formats } } }}
+          looks={{ format: { choices: { "": "by the address", ...FORMATS } } }}
           says="The test is on its way."
           onDone={({ run }) => navigate(runPath(run))}
         >
@@ -64,7 +70,7 @@ function Destinations() {
       name={([scope, alert]) => `${scope} ${JSON.stringify(alert)}`}
       columns={[
         ([scope]) => scope,
-        ([, { on }]) => `on ${on.map(kindText).join(", ")}`,
+        ([, { on }]) => `on ${on.map(nameOf).join(", ")}`,
         ([, { on: _, ...to }]) => <code className="end any">{JSON.stringify(to)}</code>,
       ]}
       none="The defaults name none. A task may name its own; programs that listen get all."
@@ -79,9 +85,9 @@ function Waiting({ of: { alerts, deliveries } }: { of: Undelivered }) {
     <ul className="rows">
       {deliveries.map(({ id, owner, to, state, at, kinds, error }) => (
         <li key={`${owner}/${id}`}>
-          <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+          <Badge tone={TONES[state]}>{STATES[state]}</Badge>
           <span className="any">{to}</span>
-          <span className="soft">{`alerts: ${kinds.map(kindText).join(", ")}`}</span>
+          <span className="soft">{`alerts: ${kinds.map(nameOf).join(", ")}`}</span>
           <span className="end soft">
             <Relative at={at} />
           </span>
@@ -108,7 +114,7 @@ function About({
   const text = (error ?? message)?.split("\n", 1)[0];
   return (
     <>
-      <Badge tone={kind === "recovered" ? "ok" : "bad"}>{kindText(kind)}</Badge>
+      <Badge tone={kind === "recovered" ? "ok" : "bad"}>{nameOf(kind)}</Badge>
       {task === undefined ? (
         <span className="any">{queue === undefined ? "all tasks" : `queue ${queue}`}</span>
       ) : (
@@ -116,7 +122,7 @@ function About({
           {shortName(task)}
         </Link>
       )}
-      {ended === undefined ? null : <span className="soft">{`ends: ${ended.map(kindText).join(", ")}`}</span>}
+      {ended === undefined ? null : <span className="soft">{`ends: ${ended.map(nameOf).join(", ")}`}</span>}
       {run === undefined ? null : <Link href={runPath(run)}>Run</Link>}
       <span className="end soft">
         <Relative at={at} /> · <Time at={at} />
@@ -128,9 +134,4 @@ function About({
       )}
     </>
   );
-}
-
-/** A newer version may have kinds that this one does not know. */
-function kindText(kind: string): string {
-  return (w.kinds as Record<string, string>)[kind] ?? kind;
 }

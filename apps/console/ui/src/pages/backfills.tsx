@@ -9,9 +9,7 @@ import { Button } from "../parts/button.js";
 import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
-import { words } from "../words.js";
 
-const w = words.backfills;
 type Backfill = AnswerTo<"backfills.list">["backfills"][number];
 const TONES: Record<Backfill["state"], Tone> = { running: "run", done: "ok", cancelled: "none" };
 
@@ -25,7 +23,7 @@ export function Backfills({ chips }: { chips: ReactNode }) {
   const stop = useAct((id: string) => call("backfills.cancel", { id }));
   return (
     <>
-      <PageHead title={words.runs_.title} />
+      <PageHead title="Runs" />
       <Panel title="Backfills of the last 7 days">
         <div className="body inline">
           {chips}
@@ -54,23 +52,24 @@ function Row({ backfill, chosen }: { backfill: Backfill; chosen: boolean }) {
     backfill;
   const cancel = useAct(() => call("backfills.cancel", { id }));
   const done = enqueued + skipped;
+  const progress = `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
   return (
     <li aria-current={chosen || undefined}>
       <Link href={taskPath(task)} data-row>
         {shortName(task)}
       </Link>
-      <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+      <Badge tone={TONES[state]}>{state === "cancelled" ? "stopped" : state}</Badge>
       {replay ? <Badge>runs again</Badge> : null}
       <span className="soft">
-        <Time at={from} /> {words.task.until} <Time at={to} after={from} />
+        <Time at={from} /> to <Time at={to} after={from} />
       </span>
       <span className="end soft">
         {by} · <Relative at={created} />
       </span>
       {act && state === "running" ? <Button onClick={() => cancel.mutate(undefined)}>Stop</Button> : null}
       <span className="wide inline">
-        <progress max={Math.max(1, total)} value={done} aria-label={w.progress(done, total)} />
-        {w.progress(done, total)}
+        <progress max={Math.max(1, total)} value={done} aria-label={progress} />
+        {progress}
         <span className="soft">
           {`${enqueued} enqueued, ${skipped} skipped`}
           {every > 0 ? `, one every ${duration(every)}` : ""}

@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { call } from "../lib/api.js";
@@ -11,13 +12,10 @@ import { notify } from "../parts/notices.js";
 import { PageHead } from "../parts/page.js";
 import { Records } from "../parts/records.js";
 import { Relative } from "../parts/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 
-const w = words.calendars;
 const ENTRIES = { hint: "One a line: a date (2026-12-25) or a calendar event (*-05-01)." };
 const stored = ({ replanned }: AnswerTo<"calendars.put">) =>
-  notify("ok", `Stored; ${counted(replanned, "task has", "tasks have")} a new next time.`);
+  notify("ok", `Stored; ${countText(replanned, "task has", "tasks have")} a new next time.`);
 
 /** Shared calendars: what each excludes, and how many tasks name it. */
 export default function Calendars() {
@@ -25,7 +23,7 @@ export default function Calendars() {
   const [open, setOpen] = useState(params.get("open") ?? undefined);
   return (
     <>
-      <PageHead title={w.title}>
+      <PageHead title="Calendars">
         <AskButton title="New calendar" does="calendars.put" looks={{ entries: ENTRIES }} onDone={stored} />
       </PageHead>
       <Records
@@ -39,14 +37,12 @@ export default function Calendars() {
               {name}
             </Button>
           ),
-          ({ entries }) => counted(entries, "entry", "entries"),
+          ({ entries }) => countText(entries, "entry", "entries"),
           ({ tasks }) =>
-            tasks !== undefined && (
-              <span className="soft">{`used by ${counted(tasks, "task", "tasks")}`}</span>
-            ),
+            tasks !== undefined && <span className="soft">{`used by ${countText(tasks, "task")}`}</span>,
           ({ updated, by }) => (
             <span className="soft end">
-              {words.task.updated} <Relative at={updated} /> {by && by !== "-" ? words.by(by) : ""}
+              changed <Relative at={updated} /> {by && by !== "-" ? `by ${by}` : ""}
             </span>
           ),
           ({ name }) => <Excluded name={name} />,
@@ -86,7 +82,7 @@ function Edit({ name, onClose }: { name: string; onClose: () => void }) {
         "entries",
         may && (
           <Button key="delete" look="danger" onClick={() => remove.mutate(undefined)}>
-            {words.task.delete}
+            Delete
           </Button>
         ),
       ]}

@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { usePages } from "../lib/query.js";
@@ -9,10 +10,7 @@ import { Filters } from "../parts/filters.js";
 import { Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 
-const w = words.changes;
 const NAMES = ["task", "owner", "queue", "by"] as const;
 
 /** Details that are UTC ms. */
@@ -23,8 +21,8 @@ type Change = Page["changes"][number];
 
 const UNDO = {
   does: "changes.undo",
-  title: w.undo,
-  act: w.undo,
+  title: "Undo",
+  act: "Undo",
   shows: "first",
   onDone: (done: AnswerTo<"changes.undo">) => doneToMany("undo", done),
   children: (
@@ -43,7 +41,7 @@ export default function Changes() {
   const pages = usePages("changes.list", { ...given, to, limit: 50 });
   return (
     <>
-      <PageHead title={w.title} />
+      <PageHead title="Changes" />
       <Panel
         title={
           to === undefined ? (
@@ -54,7 +52,7 @@ export default function Changes() {
             </>
           )
         }
-        end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}
+        end={<Filters names={NAMES} />}
       >
         <Loaded of={pages}>
           {({ pages: read }) => (
@@ -81,7 +79,7 @@ function Row({
     <li>
       <Badge>{kind}</Badge>
       <Scope scope={scope} />
-      {count === undefined ? null : <span>{words.tasks(count)}</span>}
+      {count === undefined ? null : <span>{countText(count, "task")}</span>}
       <span className="soft">
         {by ?? "no name given"} · {origin}
       </span>
@@ -92,7 +90,7 @@ function Row({
       {details === undefined ? null : <Details of={details} />}
       {fields.length === 0 ? null : (
         <details className="wide" open={before !== undefined && after !== undefined}>
-          <summary className="small soft">{counted(fields.length, "field", "fields")}</summary>
+          <summary className="small soft">{countText(fields.length, "field")}</summary>
           <FieldTable before={before} after={after} />
         </details>
       )}

@@ -2,13 +2,13 @@ import { useEffect } from "react";
 import type { Draft } from "../lib/definition.js";
 import { useCall, useLater } from "../lib/query.js";
 import { wordsIn } from "../lib/values.js";
+import { labelOf } from "../parts/changed.js";
 import { Field, Select } from "../parts/confirm.js";
 import { NameInput } from "../parts/name-input.js";
 import { PayloadField } from "../parts/payload-field.js";
-import { words } from "../words.js";
+import { CATCH_UPS, OVERLAPS } from "../words.js";
 import { ScheduleFields } from "./edit-schedule.js";
 
-const w = words.edit;
 interface Props {
   draft: Draft;
   isNew: boolean;
@@ -22,7 +22,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
     onEdit(value === undefined ? rest : { ...draft, [field]: value });
   };
   const text = (field: string, more: { required?: boolean; autoFocus?: boolean } = {}) => (
-    <Field key={field} label={w.fields[field as keyof typeof w.fields]} path={field}>
+    <Field key={field} label={labelOf(field)} path={field}>
       <NameInput
         of={field}
         maxLength={500}
@@ -57,23 +57,23 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
         value={draft["payload"] ?? {}}
         onEdit={(to) => set("payload", to)}
       />
-      <Field label={w.fields.overlap} path="overlap">
+      <Field label={labelOf("overlap")} path="overlap">
         <Select
-          value={String(draft["overlap"] ?? "skip") as keyof typeof w.overlaps}
-          options={w.overlaps}
+          value={String(draft["overlap"] ?? "skip") as keyof typeof OVERLAPS}
+          options={OVERLAPS}
           onSet={(to) => set("overlap", to)}
         />
       </Field>
       {typeof (draft["catchUp"] ?? "one") === "string" ? (
-        <Field label={w.fields.catchUp} path="catchUp">
+        <Field label={labelOf("catchUp")} path="catchUp">
           <Select
-            value={String(draft["catchUp"] ?? "one") as keyof typeof w.catchUps}
-            options={w.catchUps}
+            value={String(draft["catchUp"] ?? "one") as keyof typeof CATCH_UPS}
+            options={CATCH_UPS}
             onSet={(to) => set("catchUp", to)}
           />
         </Field>
       ) : null}
-      <Field label={w.fields.tags} hint="With spaces between." path="tags">
+      <Field label="Tags" hint="With spaces between." path="tags">
         <NameInput
           of="tag"
           many

@@ -1,16 +1,13 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { countText, duration } from "@carillon/ops/words";
 import type { TaskInput } from "@carillon/sdk";
 import type { Draft } from "../lib/definition.js";
 import { useCall, useLater } from "../lib/query.js";
 import { shortTime, useNow, zone } from "../lib/time.js";
 import { Loaded, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Prose } from "../parts/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 import { Year } from "./edit-year.js";
 
-const w = words.edit;
 const COUNT = 10;
 
 type Preview = AnswerTo<"tasks.validate">;
@@ -41,7 +38,7 @@ interface Props {
 export function EditPreview({ preview, stored }: Props) {
   const before = useCall("tasks.validate", stored && { task: unchecked(stored), count: COUNT });
   return (
-    <Panel title={w.preview}>
+    <Panel title="Next times">
       <div className="body stack" aria-live="polite">
         <Loaded of={preview}>{(data) => <Previewed {...{ data, before: before.data }} />}</Loaded>
       </div>
@@ -71,7 +68,7 @@ function Previewed({ data, before }: { data: Preview; before: Preview | undefine
       {data.year ? <Year days={data.year} timezone={data.timezone} /> : null}
       {before && differ(before, data) ? <Diff before={before} after={data} /> : <Times {...data} />}
       {data.excluded.length === 0 ? null : (
-        <p className="soft">{`${counted(data.excluded.length, "time is", "times are")} excluded before these.`}</p>
+        <p className="soft">{`${countText(data.excluded.length, "time is", "times are")} excluded before these.`}</p>
       )}
       {data.exhausted ? <p className="soft">Nothing follows these.</p> : null}
     </>
@@ -88,7 +85,7 @@ function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
   const now = useNow();
   const zones = [...new Set([timezone, ...zone.choices])];
   return (
-    <Scroll label={w.preview}>
+    <Scroll label="Next times">
       <table className="plain">
         <TableHead of={zones} />
         <tbody>
@@ -136,7 +133,7 @@ function Diff({ before, after }: { before: Preview; after: Preview }) {
   const [old, new_] = [of(before), of(after)];
   const all = [...new Set([...old.keys(), ...new_.keys()])].sort((a, b) => a - b);
   return (
-    <Scroll label={w.preview}>
+    <Scroll label="Next times">
       <table className="plain diff">
         <caption>{`Old and new times; ${[...old.keys()].filter((at) => new_.has(at)).length} are the same.`}</caption>
         <thead>

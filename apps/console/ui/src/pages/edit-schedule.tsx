@@ -15,15 +15,24 @@ import {
 import { Button } from "../parts/button.js";
 import { Field, Select } from "../parts/confirm.js";
 import { Chip, Days } from "../parts/days.js";
-import { words } from "../words.js";
 
-const w = words.edit;
+const KINDS: Readonly<Record<Kind, string>> = {
+  ...{ cron: "Cron", calendar: "Calendar event", every: "Interval", at: "Once, at", manual: "Manual" },
+};
 const EXAMPLES: Record<Exclude<Kind, "manual">, string> = {
   cron: "0 9 * * 1-5",
   calendar: "Mon..Fri *-*-* 09:00",
   every: "10m",
   at: "2030-01-01T09:00:00+01:00",
 };
+/** Label and hint of each field that is a text. */
+const TEXTS = {
+  jitter: ["Jitter", "Spreads starts over this time, for example 5m."],
+  maxRuns: ["Runs in all", "Then the task is finished."],
+  start: ["First time", "For example 2030-01-01T09:00+01:00."],
+  end: ["Last time", "In the same form, included."],
+  origin: ["Counted from", "For example 2030-01-01T00:10Z: ten minutes past. Empty: the Unix epoch."],
+} as const;
 /** Fields that every schedule with a time has. */
 const LIMITS = ["jitter", "maxRuns", "start", "end"] as const;
 /** Kinds that have a clock. */
@@ -43,7 +52,7 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
   const put = (i: number, to: readonly Draft[]) => onEdit(withRows(schedule, rows.toSpliced(i, 1, ...to)));
   return (
     <fieldset className="schedule">
-      <legend>{w.fields.schedule}</legend>
+      <legend>Schedule</legend>
       {rows.map((row, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: rows have no names
         <fieldset key={i} className={isUnion ? "schedule" : "schedule bare"}>
@@ -86,7 +95,7 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
 }
 
 interface TextProps {
-  name: keyof typeof w.limits;
+  name: keyof typeof TEXTS;
   of: Draft;
   /** Path of what it is a field of. */
   path: string;
@@ -95,7 +104,7 @@ interface TextProps {
 
 /** A field as text; `maxRuns` becomes a number once it is one. */
 function Text({ name, of, path, onEdit }: TextProps) {
-  const [label, hint] = w.limits[name];
+  const [label, hint] = TEXTS[name];
   return (
     <Field label={label} hint={hint} path={`${path}.${name}`}>
       <input
@@ -135,12 +144,12 @@ function Row({ row, path, isMember, onEdit }: RowProps) {
     const next = { ...rest, [to]: EXAMPLES[to], ...(OF_ZONES.has(to) && timezone ? { timezone } : {}) };
     onEdit(pattern && OF_ZONES.has(to) ? withPattern(next, pattern) : [next]);
   };
-  const { manual: _, ...joining } = w.kinds;
+  const { manual: _, ...joining } = KINDS;
   return (
     <>
       <div className="pair">
         <Field label="Kind">
-          <Select value={kind} options={(isMember ? joining : w.kinds) as typeof w.kinds} onSet={change} />
+          <Select value={kind} options={(isMember ? joining : KINDS) as typeof KINDS} onSet={change} />
         </Field>
         {OF_ZONES.has(kind) ? (
           <Field label="Time zone" path={`${path}.timezone`}>
@@ -157,7 +166,7 @@ function Row({ row, path, isMember, onEdit }: RowProps) {
         ) : null}
       </div>
       {kind === "manual" ? null : (
-        <Field label={w.kinds[kind]} hint={`For example ${EXAMPLES[kind]}`} path={`${path}.${kind}`}>
+        <Field label={KINDS[kind]} hint={`For example ${EXAMPLES[kind]}`} path={`${path}.${kind}`}>
           <input
             className="input mono"
             required

@@ -1,9 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import { dateText, dayOf } from "../lib/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
-
-const w = words.edit;
 
 type Day = NonNullable<AnswerTo<"tasks.validate">["year"]>[number];
 
@@ -27,7 +24,7 @@ export function Year({ days, timezone }: Props) {
   return (
     <figure className="year">
       <figcaption>
-        {`${counted(on, "day has", "days have")} times within a year.`}{" "}
+        {`${countText(on, "day has", "days have")} times within a year.`}{" "}
         <span className="soft">Hollow: taken by an exception. Framed: a clock changes.</span>
       </figcaption>
       {[...months].map(([month, days]) => (
@@ -58,7 +55,7 @@ export function Year({ days, timezone }: Props) {
           ),
         )}
         {[...taken].map(([by, n]) => (
-          <li key={by}>{`${counted(n, "day loses", "days lose")} times by ${by}.`}</li>
+          <li key={by}>{`${countText(n, "day loses", "days lose")} times by ${by}.`}</li>
         ))}
         {days.length < 366 ? <li>The rest of the year takes too long to compute.</li> : null}
       </ul>
@@ -80,7 +77,7 @@ function titleOf({ start, times, excluded, by = "", notes }: Day, timezone: stri
     year: "numeric",
   });
   const parts = [
-    w.yearTimes(times),
+    times === 0 ? "no time" : times > 24 ? "more than 24 times" : countText(times, "time"),
     ...(excluded > 0 ? [`${excluded > 99 ? "100 or more" : excluded} excluded by ${by}`] : []),
     // The day stands before them.
     ...notes.map(({ text }) => text.replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d)(?::00)?/g, "$1")),

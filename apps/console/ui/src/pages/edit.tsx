@@ -12,13 +12,16 @@ import { FieldTable, labelOf } from "../parts/changed.js";
 import { Form } from "../parts/form.js";
 import { notify } from "../parts/notices.js";
 import { ErrorNote, Loaded, PageHead, Panel } from "../parts/page.js";
-import { words } from "../words.js";
 import { EditForm } from "./edit-form.js";
 import { EditPreview, usePreview } from "./edit-preview.js";
 import "./edit.css";
 import { Button, Chips } from "../parts/button.js";
 
-const w = words.edit;
+const DONE = {
+  created: "The task is stored.",
+  updated: "The change is stored.",
+  unchanged: "Nothing was different.",
+};
 
 const NEW: Draft = {
   id: "",
@@ -82,20 +85,20 @@ function Editor({ latest, begun }: { latest?: Task; begun: Draft }) {
         forget();
         navigate(taskPath(put.task));
         for (const { message } of put.warnings) notify("warn", message);
-        done(w.done[put.outcome], await formerOf(put));
+        done(DONE[put.outcome], await formerOf(put));
       },
     },
   );
   const lost = put.error instanceof ApiError && put.error.field === "ifRevision";
   return (
     <Form onSubmit={() => put.mutate({ over: base, draft })} refused={put.error ?? preview.error}>
-      <PageHead title={base ? `Edit ${shortName(base)}` : w.newTitle}>
+      <PageHead title={base ? `Edit ${shortName(base)}` : "New task"}>
         <Link className="button" href={base ? taskPath(base) : "/tasks"}>
-          {words.cancel}
+          Cancel
         </Link>
         {define ? (
           <Button type="submit" look="main" disabled={draft === undefined || put.isPending || isOld}>
-            {w.save}
+            Save
           </Button>
         ) : null}
       </PageHead>
@@ -112,7 +115,7 @@ function Editor({ latest, begun }: { latest?: Task; begun: Draft }) {
             <FieldTable
               before={pick(definitionOf(latest), both.both)}
               after={pick(both.draft, both.both)}
-              columns={w.conflictColumns}
+              columns={["Field", "As it is stored now", "What you wrote"]}
             />
             <Button onClick={() => goOn({ ...both.draft, ...pick(definitionOf(latest), both.both) })}>
               Take theirs
@@ -129,7 +132,7 @@ function Editor({ latest, begun }: { latest?: Task; begun: Draft }) {
               <div className="chips">
                 <Chips
                   names={["form", "json"] as const}
-                  text={(name) => w[name]}
+                  text={(name) => (name === "form" ? "Form" : "JSON")}
                   chosen={asJson ? "json" : "form"}
                   onPick={(name) => setAsJson(name === "json")}
                   disabled={draft === undefined ? ["form"] : []}
@@ -141,7 +144,7 @@ function Editor({ latest, begun }: { latest?: Task; begun: Draft }) {
               {asJson || draft === undefined ? (
                 <textarea
                   className="input json"
-                  aria-label={w.json}
+                  aria-label="JSON"
                   aria-invalid={draft === undefined}
                   spellCheck={false}
                   value={text}

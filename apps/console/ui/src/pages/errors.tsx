@@ -1,5 +1,5 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { countText, duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { ownerPath, runPath, shortName, taskPath } from "../lib/api.js";
@@ -16,11 +16,9 @@ import { ReplayDialog } from "../parts/replay.js";
 import { RowLink } from "../parts/row-link.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 import "../parts/ticks.css";
+import { nameOf } from "../words.js";
 
-const w = words.errors;
 type Failures = AnswerTo<"runs.failures">;
 type Group = Failures["groups"][number];
 type Asked = Omit<InputTo<"runs.failures">, "limit">;
@@ -42,16 +40,16 @@ export default function Errors() {
   const failures = useCall("runs.failures", asked, { refresh: REFRESH_MS, maxAge: 10 });
   return (
     <>
-      <PageHead title={w.title} />
+      <PageHead title="Errors" />
       <Panel
-        title={failures.data ? `${counted(failures.data.runs, "run", "runs")} failed` : w.title}
-        end={<Filters names={FIELDS} labels={words.runs_.fields} act={words.changes.filter} />}
+        title={failures.data ? `${countText(failures.data.runs, "run")} failed` : "Errors"}
+        end={<Filters names={FIELDS} />}
       >
         <div className="body inline">
           <div className="chips">
             <Chips
               names={BYS}
-              text={(name) => w.by[name]}
+              text={(name) => `By ${name}`}
               chosen={by}
               onPick={(name) => setParams(changed({ by: name === "cause" ? undefined : name }))}
             />
@@ -62,7 +60,7 @@ export default function Errors() {
               <Time at={failures.data.from} /> – <Time at={failures.data.to} after={failures.data.from} />
             </span>
           )}
-          {params.size === 0 ? null : <Link href="/errors">{words.list.clear}</Link>}
+          {params.size === 0 ? null : <Link href="/errors">Clear the filters</Link>}
         </div>
         <Loaded of={failures}>
           {(answer) => (
@@ -80,7 +78,7 @@ export default function Errors() {
                 )}
               </Rows>
               {answer.more > 0 ? (
-                <p className="body soft">{`And ${counted(answer.more, "more", "more")}, with fewer runs each.`}</p>
+                <p className="body soft">{`And ${countText(answer.more, "more", "more")}, with fewer runs each.`}</p>
               ) : null}
             </>
           )}
@@ -113,13 +111,17 @@ function Row({
   const [newest] = examples;
   const its = { ...(cause && { cause: cause.id }), ...(owner && { owner }), ...(queue && { queue }) };
   const within = changed({ by: cause && "task", ...its })(params);
+  const fails =
+    tasks === 1
+      ? "it still fails"
+      : `${failing.toLocaleString("en")} of ${countText(tasks, "task")} still fail`;
   return (
     <li>
-      {cause ? <Badge tone="bad">{words.outcomes[cause.outcome]}</Badge> : null}
-      <Badge tone={failing > 0 ? "bad" : "ok"}>{failing > 0 ? w.failing(failing, tasks) : "over"}</Badge>
+      {cause ? <Badge tone="bad">{nameOf(cause.outcome)}</Badge> : null}
+      <Badge tone={failing > 0 ? "bad" : "ok"}>{failing > 0 ? fails : "over"}</Badge>
       <span className="end inline">
         <Strip of={strip} from={of.from} to={of.to} />
-        <strong>{words.runs(runs)}</strong>
+        <strong>{countText(runs, "run")}</strong>
       </span>
       {task ? (
         <RowLink className="wide strong any" href={taskPath(task)}>
@@ -133,9 +135,9 @@ function Row({
       <p className="wide inline small">
         <span className="soft">
           {[
-            task ? "" : words.tasks(tasks),
-            owner || task ? "" : counted(owners, "owner", "owners"),
-            queue || task || queues === 1 ? "" : counted(queues, "queue", "queues"),
+            task ? "" : countText(tasks, "task"),
+            owner || task ? "" : countText(owners, "owner"),
+            queue || task || queues === 1 ? "" : countText(queues, "queue"),
             madeUp > 0 ? `${madeUp.toLocaleString("en")} made up for` : "",
           ]
             .filter(Boolean)
@@ -163,21 +165,20 @@ function Row({
             <AskButton
               text="Known until …"
               title="Silence the alerts of this cause"
-              act={words.held.silence}
+              act="Silence"
               does="silences.put"
               given={{ cause: cause.id, ...(of.owner && { owner: of.owner }) }}
               fields={["until", "note"]}
-              looks={{ until: { hint: words.held.untilHint } }}
               says="The silence holds."
             />
           ) : null}
-          {act ? <Button onClick={() => setOpen(true)}>{w.replay}</Button> : null}
+          {act ? <Button onClick={() => setOpen(true)}>Run these again</Button> : null}
           {owner ? <Link href={ownerPath(owner)}>{`Owner ${owner}`}</Link> : null}
         </span>
       </p>
       {isOpen ? (
         <ReplayDialog
-          title={w.replay}
+          title="Run these again"
           of={{ ...of, ...its, ...(task && { task: task.id, owner: task.owner, queue: task.queue }) }}
           onClose={() => setOpen(false)}
         />
@@ -212,7 +213,7 @@ function Strip({ of, from, to }: { of: readonly number[]; from: number; to: numb
     <svg
       className="ticks"
       role="img"
-      aria-label={w.strip(most, at(of.indexOf(most)))}
+      aria-label={`Most, ${countText(most, "run")}, at ${at(of.indexOf(most))}`}
       width={of.length * BAR.step}
       height={BAR.height}
     >

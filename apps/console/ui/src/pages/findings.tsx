@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { findingText } from "@carillon/ops/words";
+import { countText, findingText } from "@carillon/ops/words";
 import { Link } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
@@ -7,7 +7,6 @@ import { useVoice } from "../lib/time.js";
 import { Button } from "../parts/button.js";
 import { Loaded, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
-import { counted } from "../words-count.js";
 import { foldedOf, Remedy, Symptoms } from "./now/truth.js";
 
 type Finding = AnswerTo<"health.doctor">["findings"][number];
@@ -47,7 +46,7 @@ export function Findings() {
               )}
             </Rows>
             <p className="body small soft any">
-              {`${tasks.read.toLocaleString("en")} of ${counted(tasks.of, "task", "tasks")} checked.`}
+              {`${tasks.read.toLocaleString("en")} of ${countText(tasks.of, "task")} checked.`}
               {skipped.length === 0 ? "" : ` Not checked: ${skipped.join("; ")}.`}
             </p>
           </>

@@ -3,7 +3,6 @@ import { scopeText } from "@carillon/ops/words";
 import { type ComponentProps, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { type Named, refOf, shortName, taskPath } from "../lib/api.js";
-import { labelOf } from "../lib/forms.js";
 import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
 import { pauseOf } from "../lib/undo.js";
@@ -13,13 +12,16 @@ import { again, FreezeTime, NewFreeze } from "../parts/freeze.js";
 import { Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
-import { words } from "../words.js";
+import { labelOf, MISSED } from "../words.js";
 
-const w = words.held;
+const KINDS = {
+  ...{ frozen: "frozen", toCome: "to be frozen", silence: "silenced alerts" },
+  ...{ task: "paused task", queue: "paused queue" },
+};
 
 /** Something that somebody holds on purpose, and the button that lifts it. */
 interface Hold {
-  readonly kind: keyof typeof w.kinds;
+  readonly kind: keyof typeof KINDS;
   readonly what: string;
   readonly task?: Named | undefined;
   readonly when: ReactNode;
@@ -35,30 +37,26 @@ export default function Held() {
   const { holds, paused } = useHolds();
   return (
     <>
-      <PageHead title={w.title}>
+      <PageHead title="Held">
         <Link className="button" href="/resume">
-          {words.resumePage.title}
+          Resume with a plan
         </Link>
         <AskButton
-          text={w.silence}
+          text="Silence"
           title="Silence alerts"
-          act={w.silence}
+          act="Silence"
           does="silences.put"
           scopes={["task", "owner", "queue", "kind", "cause", "all"]}
           within={{ task: "owner" }}
           fields={["until", "note"]}
-          looks={{
-            kind: { first: "failed", choices: words.alerts.kinds },
-            all: { label: w.allAlerts },
-            until: { hint: w.untilHint },
-          }}
+          looks={{ kind: { first: "failed" }, all: { label: "All alerts" } }}
           says="The silence holds."
         >
           <p>Until its end, alerts that match are recorded and not sent.</p>
         </AskButton>
         {act ? (
           <Button look="main" onClick={() => setNew(true)}>
-            {words.freezes.freeze}
+            Freeze
           </Button>
         ) : null}
       </PageHead>
@@ -68,7 +66,7 @@ export default function Held() {
             <Rows of={holds} none="Nothing is frozen, paused or silenced.">
               {({ kind, what, task, when, by, note, lift }, i) => (
                 <li key={`${kind} ${what} ${i}`}>
-                  <Badge tone={kind === "toCome" ? "none" : "warn"}>{w.kinds[kind]}</Badge>
+                  <Badge tone={kind === "toCome" ? "none" : "warn"}>{KINDS[kind]}</Badge>
                   <strong className="any">
                     {task ? (
                       <Link href={taskPath(task)} data-row>
@@ -141,12 +139,12 @@ function useHolds() {
       ),
       ...silences.data.silences.map(({ id, all, until, untilGone, by, note, created: _, ...scope }) => {
         const names = Object.entries(scope).map(([field, value]) => `${labelOf(field)} ${value}`);
-        const what = all ? w.allAlerts : names.join(", ");
+        const what = all ? "All alerts" : names.join(", ");
         return {
           ...{ kind: "silence" as const, what, by, note },
           when: (
             <>
-              {words.task.until} <Time at={until} /> (<Relative at={until} />){untilGone ? " or later" : ""}
+              to <Time at={until} /> (<Relative at={until} />){untilGone ? " or later" : ""}
             </>
           ),
           lift: (
@@ -174,7 +172,7 @@ function useHolds() {
               given={refOf(task)}
               undo={pauseOf(task)}
               fields={["missed"]}
-              looks={{ missed: { first: "skip", label: words.task.missed, choices: words.task.missedRules } }}
+              looks={{ missed: MISSED }}
             />
           ),
         })),
@@ -187,9 +185,7 @@ function Lift<Name extends OperationName>({
   of,
   ...asks
 }: { of: string } & Omit<ComponentProps<typeof AskButton<Name>>, "title">) {
-  return (
-    <AskButton {...asks} text={w.lift} look="end" title={`${w.lift}: ${of}`} act={w.lift} says={w.lifted} />
-  );
+  return <AskButton {...asks} text="Lift" look="end" title={`Lift: ${of}`} act="Lift" says="It is lifted." />;
 }
 
 function Since({ at }: { at: number }) {

@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
@@ -12,10 +13,7 @@ import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 
-const w = words.load;
 type Load = AnswerTo<"occurrences.load">;
 type BusyStep = Load["busiest"][number];
 type Contributor = BusyStep["collisions"][number]["schedules"][number];
@@ -39,9 +37,9 @@ export default function LoadPage() {
   );
   return (
     <>
-      <PageHead title={w.title} />
+      <PageHead title="Load" />
       <div className="stack">
-        <Panel title={w.map} end={<Filters names={NAMES} labels={w.filters} act="Filter" />}>
+        <Panel title="Planned starts, minute by minute" end={<Filters names={NAMES} />}>
           <p className="body chips">
             {days.chips.map(({ name, day, shown }) => (
               <Link key={name} className="chip" href={withDay(params, day)} aria-current={shown}>
@@ -110,8 +108,8 @@ function Picker({ onPick }: { onPick: (at: number) => void }) {
         name="minute"
         type="datetime-local"
         required
-        aria-label={w.minute(zone)}
-        title={w.minute(zone)}
+        aria-label={`A minute (${zone})`}
+        title={`A minute (${zone})`}
       />
       <Button type="submit">Show</Button>
     </form>
@@ -127,7 +125,7 @@ function Minute({ at, filter }: { at: number; filter: Filter }) {
       <Panel title={<Time at={at} />}>
         <Loaded of={load}>
           {({ busiest }) =>
-            busiest.length === 0 ? <Empty>{w.starts(0)}</Empty> : <Steps steps={busiest} filter={filter} />
+            busiest.length === 0 ? <Empty>0 starts</Empty> : <Steps steps={busiest} filter={filter} />
           }
         </Loaded>
       </Panel>
@@ -147,7 +145,7 @@ function Steps({ steps, filter }: { steps: readonly BusyStep[]; filter: Filter }
             <strong>
               <Time at={at} />
             </strong>
-            <span>{w.starts(count)}</span>
+            <span>{countText(count, "start")}</span>
             <span className="end soft">
               <Relative at={at} />
             </span>
@@ -161,14 +159,14 @@ function Steps({ steps, filter }: { steps: readonly BusyStep[]; filter: Filter }
             ) : (
               <details className="wide" open={steps.length === 1}>
                 <summary>
-                  {w.meet(collisions[0]!.count)}:{" "}
+                  {countText(collisions[0]!.count, "task")} at once:{" "}
                   <ScheduleText of={collisions[0]!.schedules[0]?.humanized ?? ""} />
                 </summary>
                 {collisions.map((collision) => (
                   <div key={collision.at}>
                     {collision.at === at ? null : (
                       <h3>
-                        <Time at={collision.at} />: {w.meet(collision.count)}
+                        <Time at={collision.at} />: {countText(collision.count, "task")} at once
                       </h3>
                     )}
                     <ul>
@@ -210,7 +208,7 @@ function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }
   return (
     <li className="inline">
       <span className="soft">
-        {words.tasks(tasks)}, <ScheduleText of={humanized} />:
+        {countText(tasks, "task")}, <ScheduleText of={humanized} />:
       </span>
       <ul className="inline">
         {sample.map((task) => (
@@ -221,7 +219,7 @@ function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }
           </li>
         ))}
         {tasks > sample.length ? (
-          <li className="soft">{`and ${counted(tasks - sample.length, "other", "others")}`}</li>
+          <li className="soft">{`and ${countText(tasks - sample.length, "other")}`}</li>
         ) : null}
       </ul>
       {jitter === undefined ? null : <span>{`A jitter of ${jitter} would spread them.`}</span>}

@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { countText, duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
@@ -13,16 +13,23 @@ import { Form } from "../parts/form.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
+import { CATCH_UPS } from "../words.js";
 
 type ResumePlan = AnswerTo<"tasks.resumePlan">;
-const w = words.resumePage;
 const NAMES = ["owner", "tag", "queue", "note"] as const;
 const POLICIES = ["all", "one", "skip"] as const;
 const MINUTE = 60_000;
 
 type Scope = Readonly<Record<string, string>>;
+
+interface Owing {
+  readonly count: number;
+  /** If false, there are at least that many. */
+  readonly exact: boolean;
+}
+
+const exact = ({ count, exact }: Owing) => `${exact ? "" : "at least "}${count.toLocaleString("en")}`;
+const starts = ({ count, exact }: Owing) => `${exact ? "" : "at least "}${countText(count, "start")}`;
 
 /** For use after an incident: what paused tasks owe, what each choice starts, and the resume of all of them. */
 export default function Resume() {
@@ -38,11 +45,11 @@ export default function Resume() {
   const isScoped = !wide || ["owner", "tag", "queue"].some((name) => name in scope);
   return (
     <>
-      <PageHead title={w.title} />
+      <PageHead title="Resume with a plan" />
       <div className="stack">
         <Panel title="Which paused tasks">
           <div className="body">
-            <Filters names={NAMES} labels={w.filters} act="Show the plan" />
+            <Filters names={NAMES} act="Show the plan" />
           </div>
         </Panel>
         {isScoped ? (
@@ -80,14 +87,19 @@ function Plan({ scope }: { scope: Scope }) {
 function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }: { plan: ResumePlan }) {
   const notes = [
     unpaused.tasks > 0 &&
-      `${counted(unpaused.tasks, "task is", "tasks are")} overdue and not paused: their catch-up policies decide when a node comes.`,
-    frozen.count > 0 && w.frozen(frozen),
-    held > 0 && `${counted(held, "task is", "tasks are")} held by a freeze until it ends.`,
+      `${countText(unpaused.tasks, "task is", "tasks are")} overdue and not paused: their catch-up policies decide when a node comes.`,
+    frozen.count > 0 &&
+      `${starts(frozen)} skipped by freezes in the last day and not made up for. They are not owed: a backfill runs them.`,
+    held > 0 && `${countText(held, "task is", "tasks are")} held by a freeze until it ends.`,
   ].filter((note) => note !== false);
+  const missed =
+    owed.count === 0
+      ? ": no start was missed."
+      : `, of which ${owed.tasks.toLocaleString("en")} missed ${starts(owed)}.`;
   return (
     <Panel title="What is owed">
       <div className="body stack">
-        <p>{w.sum(tasks, owed)}</p>
+        <p>{`${countText(tasks, "paused task")}${missed}`}</p>
         {owed.count === 0 ? null : (
           <>
             <h3>By catch-up policy</h3>
@@ -95,9 +107,9 @@ function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }:
               {POLICIES.map((name) => (
                 <div key={name}>
                   <dt>
-                    {w.policies[name]} ({words.tasks(policies[name].tasks)})
+                    {CATCH_UPS[name]} ({countText(policies[name].tasks, "task")})
                   </dt>
-                  <dd>{w.count(policies[name])}</dd>
+                  <dd>{exact(policies[name])}</dd>
                 </div>
               ))}
             </dl>
@@ -112,7 +124,7 @@ function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }:
       {most.length === 0 ? null : (
         <Scroll label="Tasks that owe most">
           <table className="plain">
-            <TableHead of={w.columns} />
+            <TableHead of={["Task", "Owed", "Catch-up", "First", "Last"]} />
             <tbody>
               {most.map((task) => (
                 <tr key={taskPath(task)}>
@@ -121,8 +133,8 @@ function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }:
                       {shortName(task)}
                     </Link>
                   </td>
-                  <td>{w.count(task.owed)}</td>
-                  <td>{w.policies[task.catchUp]}</td>
+                  <td>{exact(task.owed)}</td>
+                  <td>{CATCH_UPS[task.catchUp]}</td>
                   <td>
                     <Time at={task.from} />
                   </td>
@@ -147,6 +159,8 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
   const paced = missed === "all" || (missed === "latest" && rate !== "");
   const perMinute = Number(rate);
   const { count } = plan.starts[missed];
+  const text =
+    count === 0 ? "Nothing starts; schedules go on with their next time." : `${starts(plan.starts[missed])}.`;
   const isRate = !paced || (perMinute > 0 && perMinute <= 60_000);
   const load =
     paced && isRate
@@ -156,7 +170,16 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
     <Panel title="Choose">
       <Form className="body form" onSubmit={() => setAsks(true)}>
         <Field label="Times that passed meanwhile">
-          <Select value={missed} options={w.choices(plan.starts)} onSet={setMissed} />
+          <Select
+            value={missed}
+            options={{
+              skip: "drop them: nothing starts",
+              latest: `the latest of each task: ${starts(plan.starts.latest)}`,
+              "catch-up": `let each task's policy decide: ${starts(plan.starts["catch-up"])}`,
+              all: `all of them: ${starts(plan.starts.all)}`,
+            }}
+            onSet={setMissed}
+          />
         </Field>
         {missed === "all" || missed === "latest" ? (
           <Field
@@ -176,19 +199,19 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
           </Field>
         ) : null}
         <p className="note" role="status">
-          <strong>{w.starts(plan.starts[missed])}</strong>
+          <strong>{text}</strong>
           {count === 0 ? null : <span>{load}</span>}
         </p>
         <div className="actions">
           <Button type="submit" look="main" disabled={!isRate}>
-            {w.go(plan.tasks)}
+            {`Resume ${countText(plan.tasks, "task")}`}
           </Button>
         </div>
       </Form>
       {asks ? (
         <Confirm
-          title={w.go(plan.tasks)}
-          act={words.task.resume}
+          title={`Resume ${countText(plan.tasks, "task")}`}
+          act="Resume"
           does="tasks.resumeMany"
           input={{ ...scope, missed, ...(paced ? { perMinute } : {}) }}
           onDone={(done) => {
@@ -197,14 +220,14 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
             if (count > 0)
               notify(
                 "ok",
-                `Another resume let ${counted(count, "task", "tasks")} go on: its backfills run what they owed.`,
+                `Another resume let ${countText(count, "task")} go on: its backfills run what they owed.`,
                 { next: ["Show them", `/runs?filter=backfills&batch=${batch}`] },
               );
           }}
           onClose={() => setAsks(false)}
         >
           <p>
-            {w.starts(plan.starts[missed])} {count === 0 ? "" : load}
+            {text} {count === 0 ? "" : load}
           </p>
         </Confirm>
       ) : null}

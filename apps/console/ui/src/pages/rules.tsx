@@ -1,21 +1,17 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { countText, duration } from "@carillon/ops/words";
 import { Link } from "wouter";
 import { ownerPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
 import { AskButton } from "../parts/ask.js";
 import { PageHead } from "../parts/page.js";
 import { Records } from "../parts/records.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
-
-const w = words.rules;
 
 /** The rules of the namespace: default policies, quotas, limits by owner, and task types. */
 export default function Rules() {
   return (
     <>
-      <PageHead title={w.title} />
+      <PageHead title="Rules" />
       <div className="stack">
         <Records
           title="Default policies"
@@ -52,7 +48,7 @@ export default function Rules() {
           of={({ names }) => names}
           name={(queue) => queue}
           columns={[(queue) => queue, (queue) => <Limits queue={queue} />]}
-          none={words.now.noQueues}
+          none="There is no queue yet: put a task."
           end={<SetLimit />}
         />
         <Records
@@ -106,9 +102,9 @@ export function SetLimit({ owner }: { owner?: string }) {
 
 export function quotaText({ tasks, interval, waiting }: AnswerTo<"quotas.list">["quotas"][number]): string {
   return [
-    tasks === undefined ? "" : `at most ${counted(tasks, "task", "tasks")}`,
+    tasks === undefined ? "" : `at most ${countText(tasks, "task")}`,
     interval === undefined ? "" : `at least ${duration(interval)} between two occurrences`,
-    waiting === undefined ? "" : `at most ${counted(waiting, "job waits", "jobs wait")} in a queue`,
+    waiting === undefined ? "" : `at most ${countText(waiting, "job waits", "jobs wait")} in a queue`,
   ]
     .filter(Boolean)
     .join(", ");
@@ -126,10 +122,10 @@ function Limits({ queue }: { queue: string }) {
   const { data, error } = useCall("queues.limits", { queue });
   if (error) return <span className="bad">{error.message}</span>;
   const limits = Object.entries(data?.limits ?? {});
-  if (limits.length === 0) return <span className="soft">{words.none}</span>;
+  if (limits.length === 0) return <span className="soft">–</span>;
   return limits.map(([owner, runs]) => (
     <span key={owner} className="any">
-      {owner === "*" ? "each owner" : <Link href={ownerPath(owner)}>{owner}</Link>}: {words.runs(runs)}
+      {owner === "*" ? "each owner" : <Link href={ownerPath(owner)}>{owner}</Link>}: {countText(runs, "run")}
     </span>
   ));
 }

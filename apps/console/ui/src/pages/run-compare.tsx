@@ -7,9 +7,9 @@ import { useCall } from "../lib/query.js";
 import { FieldTable } from "../parts/changed.js";
 import { Loaded, Panel, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
-import { words } from "../words.js";
+import { nameOf } from "../words.js";
 
-const w = words.compare;
+const COLUMNS = ["", "Good run", "This run"];
 
 /** A run beside the last good one of its task before it; what differs is marked. */
 export function Compared({ id }: { id: string }) {
@@ -26,15 +26,16 @@ export function Compared({ id }: { id: string }) {
 
 function Both({ of: { run, good, definition } }: { of: AnswerTo<"runs.compare"> }) {
   if (good === undefined) return null;
-  const rows = Object.entries(w.fields).map(([name, label]) => {
-    const read = READS[name as keyof typeof READS];
-    return { label, before: read(good) ?? "", after: read(run) ?? "" };
-  });
+  const rows = Object.entries(READS).map(([label, read]) => ({
+    label,
+    before: read(good) ?? "",
+    after: read(run) ?? "",
+  }));
   if (definition !== undefined)
     rows.push({
       label: "Definition",
-      before: w.number(definition.number.before),
-      after: w.number(definition.number.after),
+      before: `number ${definition.number.before}`,
+      after: `number ${definition.number.after}`,
     });
   const differs = definition && Object.keys({ ...definition.before, ...definition.after }).length > 0;
   return (
@@ -45,17 +46,17 @@ function Both({ of: { run, good, definition } }: { of: AnswerTo<"runs.compare"> 
         </Link>
       </p>
       <table className="plain small stacks">
-        <TableHead of={w.columns} />
+        <TableHead of={COLUMNS} />
         <tbody>
           {rows.map(({ label, before, after }) =>
             before === "" && after === "" ? null : (
               <tr key={label}>
                 <td>{label}</td>
-                <td className="any" data-name={w.columns[1]}>
-                  {before || words.none}
+                <td className="any" data-name={COLUMNS[1]}>
+                  {before || "–"}
                 </td>
-                <td className="any" data-name={w.columns[2]}>
-                  {before === after ? after : <strong>{after || words.none}</strong>}
+                <td className="any" data-name={COLUMNS[2]}>
+                  {before === after ? after : <strong>{after || "–"}</strong>}
                 </td>
               </tr>
             ),
@@ -76,17 +77,17 @@ const time = (ms: number | undefined) => (ms === undefined ? undefined : duratio
 const took = ({ started, finished }: Run) =>
   started === undefined || finished === undefined ? undefined : finished - started;
 
-/** Each fact as a text. */
-const READS: Record<keyof typeof w.fields, (run: Run) => string | undefined> = {
-  outcome: ({ outcome }) => outcome,
-  error: ({ error }) => (error === undefined ? undefined : firstLine(error)),
-  took: (run) => time(took(run)),
-  attempts: ({ attempts }) => String(attempts),
-  late: ({ lateMs }) => time(lateMs),
-  waited: ({ waitMs }) => time(waitMs),
-  trigger: ({ trigger }) => words.triggers[trigger],
-  payload: ({ payload }) => (payload === undefined ? "that of the task" : JSON.stringify(payload)),
-  host: ({ host }) => host,
-  worker: ({ worker }) => worker,
-  node: ({ node }) => node,
+/** Each fact as a text, by its label. */
+const READS: Readonly<Record<string, (run: Run) => string | undefined>> = {
+  Outcome: ({ outcome }) => outcome,
+  Error: ({ error }) => (error === undefined ? undefined : firstLine(error)),
+  Took: (run) => time(took(run)),
+  Attempts: ({ attempts }) => String(attempts),
+  "Late by": ({ lateMs }) => time(lateMs),
+  "Waited for a worker": ({ waitMs }) => time(waitMs),
+  Trigger: ({ trigger }) => nameOf(trigger),
+  Payload: ({ payload }) => (payload === undefined ? "that of the task" : JSON.stringify(payload)),
+  Host: ({ host }) => host,
+  Worker: ({ worker }) => worker,
+  Node: ({ node }) => node,
 };

@@ -10,9 +10,8 @@ import { Button } from "../parts/button.js";
 import { ErrorText, More, Panel, Rows } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Time } from "../parts/time.js";
-import { words } from "../words.js";
+import { labelOf } from "../words.js";
 
-const w = words.run;
 /** Items read at once: as many squares fit in some lines. */
 const AT_ONCE = 500;
 const rowId = (index: number) => `item-${index}`;
@@ -83,7 +82,7 @@ export function Items({ run }: { run: RunDetails }) {
                 type="button"
                 tabIndex={-1}
                 data-tone={TONES[status]}
-                title={`#${index} ${w.itemStates[status]} ${JSON.stringify(data)}`}
+                title={`#${index} ${status} ${JSON.stringify(data)}`}
                 onClick={() => show(index)}
               />
             ))}
@@ -140,7 +139,7 @@ function Item({ item, id }: { item: RunItem; id?: string }) {
   return (
     <details className="wide item" id={id}>
       <summary>
-        <span className="soft">#{index}</span> <Badge tone={TONES[status]}>{w.itemStates[status]}</Badge>{" "}
+        <span className="soft">#{index}</span> <Badge tone={TONES[status]}>{status}</Badge>{" "}
         <code className="small data">{JSON.stringify(data)}</code>
         {error === undefined ? null : <span className="small any">{firstLine(error)}</span>}
         {started === undefined || finished === undefined ? null : (
@@ -149,21 +148,21 @@ function Item({ item, id }: { item: RunItem; id?: string }) {
       </summary>
       <div className="stack">
         <p className="small soft">
-          {w.attempts} {attempts} / {maxAttempts}
-          {worker === undefined ? "" : ` · ${w.worker} ${worker} (${pid})`}
+          Attempts {attempts} / {maxAttempts}
+          {worker === undefined ? "" : ` · Worker ${worker} (${pid})`}
         </p>
         {error === undefined ? null : <ErrorText text={error} />}
         {(["data", "result"] as const).map((name) =>
           item[name] === undefined ? null : (
             <div key={name}>
-              <h3>{w.ofItem[name]}</h3>
+              <h3>{labelOf(name)}</h3>
               <pre>{JSON.stringify(item[name], null, 2)}</pre>
             </div>
           ),
         )}
         {output === undefined ? null : (
           <div>
-            <h3>{w.output}</h3>
+            <h3>Output</h3>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long output is scrolled with the keyboard */}
             <pre className="output" tabIndex={0}>
               {output}

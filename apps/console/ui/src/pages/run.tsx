@@ -13,12 +13,11 @@ import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, RunBadge, toneOf } from "../parts/state.js";
 import { Time } from "../parts/time.js";
-import { words } from "../words.js";
 import { Compared } from "./run-compare.js";
 import { Items } from "./run-items.js";
 import "./run.css";
+import { nameOf } from "../words.js";
 
-const w = words.run;
 /** Interval in ms at which an open run is read. */
 const LIVE_MS = 1_000;
 
@@ -31,10 +30,10 @@ export default function RunPage({ params }: PageProps) {
   useCall("runs.get", open ? { id } : undefined, { refresh: LIVE_MS });
   const task = useCall("tasks.get", run.data && refOf(run.data.task));
   return (
-    <Loaded of={run} title={w.title(id.replace(/@.*/, ""))}>
+    <Loaded of={run} title={`Run of ${id.replace(/@.*/, "")}`}>
       {(run) => (
         <>
-          <PageHead title={w.title(shortName(run.task))} badge={<RunBadge run={run} />}>
+          <PageHead title={`Run of ${shortName(run.task)}`} badge={<RunBadge run={run} />}>
             <Buttons run={run} />
           </PageHead>
           <div className="stack">
@@ -56,7 +55,7 @@ export default function RunPage({ params }: PageProps) {
             <Output run={run} />
             {(["payload", "result"] as const).map((name) =>
               run[name] === undefined ? null : (
-                <Panel key={name} title={w[name]}>
+                <Panel key={name} title={name === "payload" ? "Its own payload, not the task's" : "Result"}>
                   <div className="body">
                     <pre>{JSON.stringify(run[name], null, 2)}</pre>
                   </div>
@@ -85,15 +84,15 @@ function Buttons({ run }: { run: RunDetails }) {
     <>
       <Acts
         of={[
-          act && isFinal && { text: w.replay, does: () => setAsking(true), key: "r" },
+          act && isFinal && { text: "Run again", does: () => setAsking(true), key: "r" },
           act &&
             !isFinal &&
             run.cancel === undefined && {
-              text: w.cancel,
+              text: "Cancel",
               does: () => cancel.mutate(undefined),
               danger: true,
             },
-          { text: words.explain.title, does: `${taskPath(run.task)}?explain=${run.nominal}` },
+          { text: "Why?", does: `${taskPath(run.task)}?explain=${run.nominal}` },
           bullBoard !== undefined && { text: "Its job in Bull Board", does: job, window: "_self" },
           trace !== undefined && { text: "Its trace", does: trace, window: "_blank" },
         ]}
@@ -101,12 +100,14 @@ function Buttons({ run }: { run: RunDetails }) {
       {isAsking ? (
         <Ask
           title={`Run ${shortName(run.task)} again`}
-          act={w.replay}
+          act="Run again"
           does="runs.replay"
           given={{ id: run.id }}
           fields={[]}
           onDone={(done) =>
-            done.outcome === "queued" ? notify("ok", words.task.waitsForRun) : navigate(runPath(done.run))
+            done.outcome === "queued"
+              ? notify("ok", "It starts when the run in its way is over.")
+              : navigate(runPath(done.run))
           }
           onClose={() => setAsking(false)}
         >
@@ -130,9 +131,9 @@ function Facts({ run, own }: { run: RunDetails; own: string | undefined }) {
       </Link>,
     ],
     ["Planned for", <Time key="n" at={run.nominal} own={own} />],
-    ["Cause", words.triggers[run.trigger] + (run.by === undefined ? "" : ` ${words.by(run.by)}`)],
-    [w.attempts, `${run.attempts}${run.maxAttempts === undefined ? "" : ` / ${run.maxAttempts}`}`],
-    [w.worker, run.worker === undefined ? undefined : `${run.host ?? ""} ${run.worker} (${run.pid})`],
+    ["Cause", nameOf(run.trigger) + (run.by === undefined ? "" : ` by ${run.by}`)],
+    ["Attempts", `${run.attempts}${run.maxAttempts === undefined ? "" : ` / ${run.maxAttempts}`}`],
+    ["Worker", run.worker === undefined ? undefined : `${run.host ?? ""} ${run.worker} (${run.pid})`],
     ["Late by", run.lateMs === undefined ? undefined : duration(run.lateMs)],
     ["Waited", run.waitMs === undefined ? undefined : duration(run.waitMs)],
     ["Started", run.started === undefined ? undefined : <Time key="s" at={run.started} />],
@@ -144,7 +145,7 @@ function Facts({ run, own }: { run: RunDetails; own: string | undefined }) {
         : duration(run.finished - run.started),
     ],
     ["Crashes", run.crashes],
-    [w.cancel, run.cancel === undefined ? undefined : `asked by ${run.cancel.by}`],
+    ["Cancel", run.cancel === undefined ? undefined : `asked by ${run.cancel.by}`],
   ];
   return (
     <section className="panel">
@@ -183,7 +184,7 @@ function Waterfall({ run }: { run: RunDetails }) {
   const attempts = run.attemptList.flatMap(({ attempt, started, ended, host }, i): Phase[] => {
     const next = run.attemptList[i + 1]?.started;
     const died = ended === undefined && next !== undefined;
-    const name = `${died ? `Attempt ${attempt}, then a wait` : w.attempt(attempt)} · ${host}`;
+    const name = `Attempt ${attempt}${died ? ", then a wait" : ""} · ${host}`;
     const ran: Phase = { name, kind: "run", from: started, to: ended ?? next ?? end };
     return ended === undefined
       ? [ran]
@@ -230,14 +231,14 @@ function Output({ run }: { run: RunDetails }) {
   }, [text, open]);
   if (run.output.length === 0 && !open) return null;
   return (
-    <Panel title={w.output} end={open ? <Badge tone="run">live</Badge> : undefined}>
+    <Panel title="Output" end={open ? <Badge tone="run">live</Badge> : undefined}>
       <div className="body stack">
         {run.output.length === 0 ? (
           <p className="soft">It has printed nothing so far; output is saved every 5 seconds.</p>
         ) : null}
         {run.output.map(({ attempt, text, cut }, i) => (
           <div key={attempt} className="stack">
-            {run.output.length > 1 ? <h3>{w.attempt(attempt)}</h3> : null}
+            {run.output.length > 1 ? <h3>{`Attempt ${attempt}`}</h3> : null}
             {cut ? <p className="soft small">Only the newest part is kept.</p> : null}
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long output is scrolled with the keyboard */}
             <pre className="output" tabIndex={0} ref={i === run.output.length - 1 ? end : undefined}>

@@ -1,5 +1,5 @@
 import type { InputTo } from "@carillon/ops";
-import { duration, FAILURES } from "@carillon/ops/words";
+import { countText, duration, FAILURES } from "@carillon/ops/words";
 import type { Outcome } from "@carillon/sdk";
 import { type ReactNode, useState } from "react";
 import { Link, useSearchParams } from "wouter";
@@ -18,11 +18,10 @@ import { asTexts, changed, Ranges } from "../parts/ranges.js";
 import { ReplayDialog } from "../parts/replay.js";
 import { RowLink } from "../parts/row-link.js";
 import { RunRows } from "../parts/run-rows.js";
-import { words } from "../words.js";
+import { labelOf } from "../words.js";
 import { Backfills } from "./backfills.js";
 import { Trends } from "./trends.js";
 
-const w = words.runs_;
 const CHIPS = {
   all: undefined,
   failed: [...FAILURES],
@@ -42,7 +41,7 @@ export default function RunsPage() {
     <div className="chips">
       <Chips
         names={Object.keys(CHIPS) as Chip[]}
-        text={(name) => w.chips[name]}
+        text={(name) => (name === "others" ? "Cancelled, dropped" : labelOf(name))}
         chosen={chip}
         onPick={(name) =>
           setParams(changed({ filter: name === "all" ? undefined : name, batch: undefined, id: undefined }))
@@ -77,7 +76,7 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
   const set = (change: Parameters<typeof changed>[0]) => setParams(changed(change));
   const range = (name: "from" | "to", value: number | undefined) => (
     <label className="inline small soft">
-      {w.range[name](zone)}
+      {`Ended ${name === "from" ? "from" : "until"} (${zone})`}
       <input
         className="input"
         type="datetime-local"
@@ -90,7 +89,7 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
   );
   return (
     <>
-      <PageHead title={w.title} />
+      <PageHead title="Runs" />
       <div className="stack">
         <UnderWay of={ofRunning(text)} />
         <Panel title="Ended">
@@ -106,15 +105,15 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
               {range("from", from)}
               {range("to", to)}
             </div>
-            <Filters names={FIELDS} labels={w.fields} act={words.changes.filter} />
-            {params.size === 0 ? null : <Link href="/runs">{words.list.clear}</Link>}
+            <Filters names={FIELDS} />
+            {params.size === 0 ? null : <Link href="/runs">Clear the filters</Link>}
             {act && (from ?? to) !== undefined ? (
-              <Button onClick={() => setReplays("all")}>{words.replay.all}</Button>
+              <Button onClick={() => setReplays("all")}>Run all failed of this range again</Button>
             ) : null}
             {chosen > 0 ? (
               <>
                 <Button look="main" onClick={() => setReplays("some")}>
-                  {words.replay.some(chosen)}
+                  {`Run ${countText(chosen, "run")} again`}
                 </Button>
                 <Button look="plain" onClick={() => selection.choose([])}>
                   Clear the selection
@@ -124,7 +123,11 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
           </div>
           {replays === undefined ? null : (
             <ReplayDialog
-              title={replays === "all" ? words.replay.all : words.replay.some(chosen)}
+              title={
+                replays === "all"
+                  ? "Run all failed of this range again"
+                  : `Run ${countText(chosen, "run")} again`
+              }
               of={
                 replays === "all"
                   ? { ...text, from: from ?? 0, to }
@@ -164,6 +167,9 @@ function ofRunning(text: Readonly<Record<string, string | undefined>>): Running 
   return Object.fromEntries(OF_RUNNING.map((name) => [name, text[name]]));
 }
 
+const cancelText = (n: number) =>
+  n === 1 ? "Cancel this run" : `Cancel these ${n.toLocaleString("en")} runs`;
+
 /** Runs under way that match, and the button that cancels exactly those. */
 function UnderWay({ of: filter }: { of: Running }) {
   const { act } = useMe();
@@ -173,19 +179,19 @@ function UnderWay({ of: filter }: { of: Running }) {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return (
     <Panel
-      title={isFiltered ? w.runningOf : w.running}
+      title={isFiltered ? "Running, of this filter" : "Running"}
       end={
         act && shown.length > 0 ? (
           <Button look="danger" onClick={() => setEnding(shown.map(({ id }) => id))}>
-            {w.cancel(shown.length)}
+            {cancelText(shown.length)}
           </Button>
         ) : null
       }
     >
       {ending === undefined ? null : (
         <Confirm
-          title={w.cancel(ending.length)}
-          act={w.cancelThem}
+          title={cancelText(ending.length)}
+          act="Cancel them"
           danger
           does="runs.cancelMany"
           input={{ runs: ending }}
@@ -193,7 +199,7 @@ function UnderWay({ of: filter }: { of: Running }) {
           onDone={(done) => doneToMany("cancel", done)}
           onClose={() => setEnding(undefined)}
         >
-          <p>{`${ending.length === MOST_RUNNING ? `${w.cut(MOST_RUNNING)} ` : ""}${w.cancelText}`}</p>
+          <p>{`${ending.length === MOST_RUNNING ? `These are the ${MOST_RUNNING} that run longest: there may be more. ` : ""}Each run is asked to end. One that has ended meanwhile is left out. This cannot be undone.`}</p>
         </Confirm>
       )}
       <Loaded of={runs}>

@@ -1,13 +1,11 @@
+import { countText } from "@carillon/ops/words";
 import { Link } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
 import { PageHead } from "../parts/page.js";
 import { Records } from "../parts/records.js";
 import { Relative } from "../parts/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 
-const w = words.sets;
 /** Changed tasks of one set that are named. */
 const NAMED = 5;
 
@@ -15,7 +13,7 @@ const NAMED = 5;
 export default function Sets() {
   return (
     <>
-      <PageHead title={w.title} />
+      <PageHead title="Sets" />
       <Records
         title="Tasks that are defined as code"
         list="sets.list"
@@ -27,11 +25,11 @@ export default function Sets() {
               {name}
             </Link>
           ),
-          ({ members }) => counted(members, "task", "tasks"),
+          ({ members }) => countText(members, "task"),
           ({ version }) => version !== undefined && <span className="soft">{`version ${version}`}</span>,
           ({ at, by }) => (
             <span className="soft end">
-              {words.task.applied(by)} <Relative at={at} />
+              applied {by === undefined ? "" : `by ${by}`} <Relative at={at} />
             </span>
           ),
           ({ applying }) =>

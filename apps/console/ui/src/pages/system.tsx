@@ -8,10 +8,9 @@ import { AskButton } from "../parts/ask.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative } from "../parts/time.js";
-import { words } from "../words.js";
+import { nameOf } from "../words.js";
 import { Findings } from "./findings.js";
 
-const w = words.system;
 type NodeView = AnswerTo<"nodes.list">["nodes"][number];
 type WorkerView = AnswerTo<"workers.list">["workers"][number];
 type QueueView = AnswerTo<"queues.list">["queues"][number];
@@ -28,16 +27,16 @@ export default function System() {
   const queues = useCall("queues.list", {});
   return (
     <>
-      <PageHead title={w.title} />
+      <PageHead title="System" />
       <div className="stack">
         <Findings />
-        <Panel title={w.nodes}>
+        <Panel title="Nodes">
           <Loaded of={nodes}>{({ nodes }) => <Nodes nodes={nodes} />}</Loaded>
         </Panel>
-        <Panel title={w.workers}>
+        <Panel title="Workers">
           <Loaded of={workers}>{({ workers }) => <Workers workers={workers} />}</Loaded>
         </Panel>
-        <Panel title={words.now.queues}>
+        <Panel title="Queues">
           <Loaded of={queues}>{({ queues }) => <Queues queues={queues} />}</Loaded>
         </Panel>
       </div>
@@ -49,9 +48,9 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
   if (nodes.length === 0)
     return <Empty>No node runs: nothing is scheduled. Start one with carillon-scheduler.</Empty>;
   return (
-    <Scroll label={w.nodes}>
+    <Scroll label="Nodes">
       <table className="plain">
-        <TableHead of={w.nodeColumns} />
+        <TableHead of={["Node", "State", "Heartbeat", "Started", "Version", "Time zones", "Clock"]} />
         <tbody>
           {nodes.map(({ id, host, pid, state, version, tzdata, clockOffset, beat, started, ...node }) => (
             <tr key={`${id} ${started}`}>
@@ -62,7 +61,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
                 </span>
               </td>
               <td>
-                <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+                <Badge tone={TONES[state]}>{nameOf(state)}</Badge>
                 {silenceText(node) ? <span className="block small">{silenceText(node)}</span> : null}
               </td>
               <td>
@@ -86,9 +85,9 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
   if (workers.length === 0)
     return <Empty>No worker of the SDK runs. Plain BullMQ workers are counted at the queues.</Empty>;
   return (
-    <Scroll label={w.workers}>
+    <Scroll label="Workers">
       <table className="plain">
-        <TableHead of={w.workerColumns} />
+        <TableHead of={["Worker", "State", "Heartbeat", "Running", "Queues", "Types", "Versions"]} />
         <tbody>
           {workers.map(({ id, host, pid, state, queues, types, versions, beat, running }) => (
             <tr key={id}>
@@ -99,12 +98,12 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
                 </span>
               </td>
               <td>
-                <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+                <Badge tone={TONES[state]}>{nameOf(state)}</Badge>
               </td>
               <td>
                 <Relative at={beat} />
               </td>
-              <td>{running ?? words.none}</td>
+              <td>{running ?? "–"}</td>
               <td className="any list">{queues.join(", ")}</td>
               <td className="any list">{types.join(", ")}</td>
               <td>
@@ -123,11 +122,23 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
 
 function Queues({ queues }: { queues: readonly QueueView[] }) {
   const { act, bullBoard } = useMe();
-  if (queues.length === 0) return <Empty>{words.now.noQueues}</Empty>;
+  if (queues.length === 0) return <Empty>There is no queue yet: put a task.</Empty>;
   return (
-    <Scroll label={words.now.queues}>
+    <Scroll label="Queues">
       <table className="plain">
-        <TableHead of={act ? [...w.queueColumns, "Actions"] : w.queueColumns} />
+        <TableHead
+          of={[
+            "Queue",
+            "Tasks",
+            "Waiting",
+            "Active",
+            "Limit",
+            "Oldest waits",
+            "Workers",
+            "Jobs",
+            ...(act ? ["Actions"] : []),
+          ]}
+        />
         <tbody>
           {queues.map(({ name, tasks, paused, waiting, active, limit, workers, oldestWaitingMs }) => (
             <tr key={name}>
@@ -142,11 +153,11 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
                 )}
               </td>
               <td>{tasks.toLocaleString("en")}</td>
-              <td>{waiting ?? words.none}</td>
-              <td>{active ?? words.none}</td>
-              <td>{limit === undefined ? words.none : limitText(limit)}</td>
-              <td>{oldestWaitingMs === undefined ? words.none : duration(oldestWaitingMs)}</td>
-              <td>{workers ?? words.none}</td>
+              <td>{waiting ?? "–"}</td>
+              <td>{active ?? "–"}</td>
+              <td>{limit === undefined ? "–" : limitText(limit)}</td>
+              <td>{oldestWaitingMs === undefined ? "–" : duration(oldestWaitingMs)}</td>
+              <td>{workers ?? "–"}</td>
               <td>
                 {bullBoard === undefined ? null : (
                   <a className="nowrap" href={`${ROOT}${bullBoard}queue/${encodeURIComponent(name)}`}>
@@ -158,9 +169,9 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
                 <td>
                   {name === ALERTS || paused !== undefined ? null : (
                     <AskButton
-                      text={words.task.pause}
-                      title={words.task.pauseTitle(name)}
-                      act={words.task.pause}
+                      text="Pause"
+                      title={`Pause ${name}`}
+                      act="Pause"
                       does="queues.pause"
                       given={{ queue: name }}
                     >

@@ -5,11 +5,12 @@ import { refOf, runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { pauseOf } from "../lib/undo.js";
 import { Ask } from "../parts/ask.js";
+import { labelOf } from "../parts/changed.js";
 import { Check } from "../parts/confirm.js";
 import { NewFreeze } from "../parts/freeze.js";
 import { notify } from "../parts/notices.js";
 import { PayloadField } from "../parts/payload-field.js";
-import { words } from "../words.js";
+import { CATCH_UPS, MISSED, OVERLAPS } from "../words.js";
 
 export type Action = "trigger" | "pause" | "resume" | "freeze" | "backfill" | "delete";
 
@@ -18,8 +19,10 @@ interface Props {
   onClose: () => void;
 }
 
-const w = words.task;
-const OVERLAP = { label: w.overlap, hint: w.overlapHint, choices: w.overlaps };
+const OVERLAP = {
+  label: labelOf("overlap"),
+  choices: { "": "as the task says", ...OVERLAPS },
+};
 
 /** The dialog of an action on one task. */
 export function TaskDialog({ action, ...props }: Props & { action: Action }) {
@@ -43,7 +46,7 @@ function Trigger({ task, onClose }: Props) {
   return (
     <Ask
       title={`Run ${shortName(task)} now`}
-      act={w.trigger}
+      act="Run now"
       does="tasks.trigger"
       given={{ ...refOf(task), ...(other && { payload }) }}
       fields={[
@@ -63,7 +66,7 @@ function Trigger({ task, onClose }: Props) {
       looks={{ overlap: OVERLAP }}
       onDone={(done) => {
         if (done.outcome === "enqueued") navigate(runPath(done.run));
-        else notify("ok", w.waitsForRun);
+        else notify("ok", "It starts when the run in its way is over.");
       }}
       onClose={onClose}
     />
@@ -73,18 +76,12 @@ function Trigger({ task, onClose }: Props) {
 function Pause({ task, onClose }: Props) {
   return (
     <Ask
-      title={w.pauseTitle(shortName(task))}
-      act={w.pause}
+      title={`Pause ${shortName(task)}`}
+      act="Pause"
       does="tasks.pause"
       given={refOf(task)}
       fields={({ until }) => ["note", "until", !until && "cancelQueued"]}
-      looks={{
-        note: { hint: "Shown wherever the pause shows: in lists, with skips, and by explain." },
-        until: {
-          hint: "Empty: until someone resumes it. With a time: what falls due meanwhile is skipped as frozen.",
-        },
-        cancelQueued: { label: "Also cancel runs that wait for a worker" },
-      }}
+      looks={{ cancelQueued: { label: "Also cancel runs that wait for a worker" } }}
       says="The task is paused."
       onClose={onClose}
     />
@@ -92,16 +89,16 @@ function Pause({ task, onClose }: Props) {
 }
 
 function Resume({ task, onClose }: Props) {
-  const hint = `Its catch-up policy: ${words.edit.catchUps[task.catchUp]}.`;
+  const hint = `Its catch-up policy: ${CATCH_UPS[task.catchUp]}.`;
   return (
     <Ask
       title={`Resume ${shortName(task)}`}
-      act={w.resume}
+      act="Resume"
       does="tasks.resume"
       given={refOf(task)}
       fields={["missed"]}
-      looks={{ missed: { first: "skip", label: w.missed, hint, choices: w.missedRules } }}
-      says={w.resumed}
+      looks={{ missed: { ...MISSED, hint } }}
+      says="The task is resumed."
       undo={pauseOf(task)}
       onClose={onClose}
     />
@@ -139,7 +136,7 @@ function Delete({ task, onClose }: Props) {
   return (
     <Ask
       title={`Delete ${shortName(task)}`}
-      act={w.delete}
+      act="Delete"
       danger
       does="tasks.delete"
       given={refOf(task)}

@@ -15,9 +15,8 @@ import { Empty, Loaded, More, Panel } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge, OutcomeBadge } from "../parts/state.js";
 import { Prose, Relative, Time } from "../parts/time.js";
-import { words } from "../words.js";
+import { nameOf } from "../words.js";
 
-const w = words.task;
 const STEP = 10;
 
 interface Props {
@@ -128,7 +127,7 @@ export function Skips({ task }: Props) {
               <Time at={from} own={own} />
               {from === to ? null : (
                 <>
-                  {w.until} <Time at={to} after={from} own={own} />
+                  to <Time at={to} after={from} own={own} />
                 </>
               )}
               {decisions > 1 ? (
@@ -140,7 +139,7 @@ export function Skips({ task }: Props) {
                 aria-expanded={isAsked}
                 onClick={() => setAsked(isAsked ? undefined : { row, at: to })}
               >
-                {words.explain.title}
+                Why?
               </Button>
               {note === undefined ? null : (
                 <span className="wide small soft any">
@@ -156,7 +155,7 @@ export function Skips({ task }: Props) {
           );
         })}
       </ul>
-      <More of={{ hasNextPage: entries.length > limit, fetchNextPage }}>{words.more}</More>
+      <More of={{ hasNextPage: entries.length > limit, fetchNextPage }}>Show all</More>
     </Panel>
   );
 }
@@ -171,7 +170,7 @@ export function Waiting({ task: { pending, timezone } }: Props) {
         {pending.slice(0, limit).map(({ key, nominal, trigger, payload }) => (
           <li key={key}>
             <Time at={nominal} own={timezone} />
-            {trigger === "schedule" ? null : <Badge>{words.triggers[trigger]}</Badge>}
+            {trigger === "schedule" ? null : <Badge>{nameOf(trigger)}</Badge>}
             {payload === undefined ? null : <code className="wide small any">{JSON.stringify(payload)}</code>}
           </li>
         ))}
@@ -189,12 +188,12 @@ export function Definition({ task }: Props) {
       <div className="body stack">
         <p className="soft">
           Created <Relative at={created} />
-          {createdBy === undefined ? "" : ` ${words.by(createdBy)}`}, {w.updated} <Relative at={updated} />
-          {updatedBy === undefined ? "" : ` ${words.by(updatedBy)}`} ·{" "}
+          {createdBy === undefined ? "" : ` by ${createdBy}`}, changed <Relative at={updated} />
+          {updatedBy === undefined ? "" : ` by ${updatedBy}`} ·{" "}
           <Link
             href={`/settings/changes?${new URLSearchParams({ task: task.id, owner: task.owner, queue: task.queue })}`}
           >
-            {words.changes.title}
+            Changes
           </Link>
         </p>
         <details>
@@ -229,7 +228,7 @@ export function Revisions({ name }: { name: Named }) {
       <ul className="rows">
         {entries.map((revision) => (
           <li key={revision.number}>
-            <span>{w.revision(revision.number)}</span>
+            <span>{`Revision ${revision.number}`}</span>
             <span className="soft">
               {revision.deleted === undefined ? "replaced" : "deleted"} <Relative at={revision.until} />
               {revision.by === undefined ? "" : `, written by ${revision.by}`}
@@ -242,7 +241,7 @@ export function Revisions({ name }: { name: Named }) {
       </ul>
       {chosen === undefined ? null : (
         <Confirm
-          title={w.revision(chosen.number)}
+          title={`Revision ${chosen.number}`}
           act="Restore"
           wide
           does="tasks.restore"

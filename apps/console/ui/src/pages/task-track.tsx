@@ -1,4 +1,4 @@
-import { duration } from "@carillon/ops/words";
+import { countText, duration } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
 import { useMemo } from "react";
 import { useSearchParams } from "wouter";
@@ -11,11 +11,9 @@ import { Explain } from "../parts/explain.js";
 import { Loaded, Panel } from "../parts/page.js";
 import { type Range, TickTrack } from "../parts/tick-track.js";
 import type { Tick } from "../parts/ticks.js";
-import { words } from "../words.js";
 
 const DurationPlot = later(() => import("../parts/duration-plot.js"));
 
-const w = words.task;
 /** Decided occurrences that are shown at first, and the most that one range shows. */
 const TICKS = { first: 40, most: 500 };
 const HOUR = 3_600_000;
@@ -86,11 +84,11 @@ function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
     onMove({ from: Math.max(0, middle - half), to: middle + half });
   };
   const shift = (by: number) => onMove({ from: Math.max(0, from + by * length), to: to + by * length });
-  const buttons = {
-    earlier: () => shift(-0.5),
-    later: () => shift(0.5),
-    closer: () => zoom(0.5),
-    wider: () => zoom(2),
+  const buttons: Readonly<Record<string, readonly [sign: string, press: () => void]>> = {
+    Earlier: ["←", () => shift(-0.5)],
+    Later: ["→", () => shift(0.5)],
+    Closer: ["+", () => zoom(0.5)],
+    Wider: ["−", () => zoom(2)],
   };
   return (
     <div className="inline">
@@ -99,15 +97,9 @@ function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
           Around now
         </Button>
       ) : null}
-      {(Object.keys(buttons) as (keyof typeof buttons)[]).map((name) => (
-        <Button
-          key={name}
-          look="icon"
-          aria-label={w.moves[name].text}
-          title={w.moves[name].text}
-          onClick={buttons[name]}
-        >
-          {w.moves[name].sign}
+      {Object.entries(buttons).map(([name, [sign, press]]) => (
+        <Button key={name} look="icon" aria-label={name} title={name} onClick={press}>
+          {sign}
         </Button>
       ))}
     </div>
@@ -156,7 +148,7 @@ function Durations({ ticks }: { ticks: readonly Tick[] }) {
   return (
     <Panel
       title="Durations of these runs"
-      end={<span className="soft small">{words.runs(runs.length)}</span>}
+      end={<span className="soft small">{countText(runs.length, "run")}</span>}
     >
       <div className="body stack">
         <dl className="figures">

@@ -12,11 +12,11 @@ import { again, FrozenNotes } from "../parts/freeze.js";
 import { ErrorText, Loaded, PageHead } from "../parts/page.js";
 import { TaskBadge } from "../parts/state.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
-import { words } from "../words.js";
 import { type Action, TaskDialog } from "./task-actions.js";
 import { Definition, Figures, Revisions, Runs, Skips, Waiting } from "./task-parts.js";
 import { Track } from "./task-track.js";
 import "./task.css";
+import { nameOf } from "../words.js";
 
 /** One task: when it runs, why it did or did not, and actions on it. */
 export default function TaskPage({ params }: PageProps) {
@@ -53,14 +53,14 @@ export default function TaskPage({ params }: PageProps) {
 function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) => void }) {
   const { act, define } = useMe();
   const resume = useAct(() => call("tasks.resume", refOf(task)), {
-    onDone: () => done(words.task.resumed, pauseOf(task)),
+    onDone: () => done("The task is resumed.", pauseOf(task)),
   });
   // A pause until a time is a freeze of the task alone.
   const freeze = useCall("freezes.list", {}).data?.freezes.find(
     ({ id, tasks }) => id === task.display?.freeze && tasks?.length === 1,
   );
   const lift = useAct(({ id }: NonNullable<typeof freeze>) => call("freezes.delete", { id }), {
-    onDone: (_, freeze) => done(words.task.resumed, again(freeze)),
+    onDone: (_, freeze) => done("The task is resumed.", again(freeze)),
   });
   const asks = (action: Action) => () => onAction(action);
   const resumes = () => {
@@ -72,18 +72,16 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
   return (
     <Acts
       of={[
-        act && isHeld && { text: words.task.resume, does: resumes, key: "p" },
-        act && { text: words.task.trigger, does: asks("trigger"), key: "r" },
-        act &&
-          !isHeld &&
-          task.state === "scheduled" && { text: words.task.pause, does: asks("pause"), key: "p" },
-        act && { text: words.freezes.freeze, does: asks("freeze"), key: "f" },
+        act && isHeld && { text: "Resume", does: resumes, key: "p" },
+        act && { text: "Run now", does: asks("trigger"), key: "r" },
+        act && !isHeld && task.state === "scheduled" && { text: "Pause", does: asks("pause"), key: "p" },
+        act && { text: "Freeze", does: asks("freeze"), key: "f" },
         act && { text: "Backfill", does: asks("backfill") },
         ...(define
           ? [
               { text: "Edit", does: `${taskPath(task)}/edit`, key: "e" },
               { text: "Duplicate", does: `/tasks/new?${new URLSearchParams({ ...refOf(task) })}` },
-              { text: words.task.delete, does: asks("delete"), danger: true },
+              { text: "Delete", does: asks("delete"), danger: true },
             ]
           : []),
       ]}
@@ -103,7 +101,7 @@ function Facts({ task }: { task: Task }) {
           <p className="note" data-tone="warn">
             <span>
               Paused <Relative at={paused.at} />
-              {paused.by === undefined ? "" : `, ${words.by(paused.by)}`}
+              {paused.by === undefined ? "" : `, by ${paused.by}`}
               {paused.note === undefined ? "" : `: ${paused.note}`}
             </span>
           </p>
@@ -127,7 +125,7 @@ function Facts({ task }: { task: Task }) {
           <div>
             <dt>Next</dt>
             <dd>
-              {next === undefined ? words.none : <Relative at={next} />}
+              {next === undefined ? "–" : <Relative at={next} />}
               {next === undefined ? null : (
                 <span className="block soft small">
                   <Time at={next} own={task.timezone} />
@@ -137,7 +135,7 @@ function Facts({ task }: { task: Task }) {
                       (planned for <Time at={task.nominal} />)
                     </>
                   )}
-                  {skips ? <span className="block">{words.list.skips}</span> : null}
+                  {skips ? <span className="block">Its times until then are skipped.</span> : null}
                 </span>
               )}
             </dd>
@@ -147,9 +145,9 @@ function Facts({ task }: { task: Task }) {
             <dd>
               {lastStatus?.outcome === undefined
                 ? lastChecked === undefined
-                  ? words.list.neverRan
-                  : words.outcomes["nothing-to-do"]
-                : words.outcomes[lastStatus.outcome]}
+                  ? "never ran"
+                  : "nothing to do"
+                : nameOf(lastStatus.outcome)}
               {lastStatus?.finishedAt === undefined ? null : (
                 <span className="block soft small">
                   <Relative at={lastStatus.finishedAt} />
@@ -157,7 +155,7 @@ function Facts({ task }: { task: Task }) {
               )}
               {lastChecked === undefined ? null : (
                 <span className="block soft small">
-                  {words.list.checked} <Relative at={lastChecked} />
+                  last checked <Relative at={lastChecked} />
                 </span>
               )}
             </dd>
@@ -175,9 +173,9 @@ function Facts({ task }: { task: Task }) {
         </dl>
         {lastStatus?.error === undefined ? null : <ErrorText text={lastStatus.error} />}
         <p className="small soft">
-          {`type ${task.type}`} · {words.list.queue.toLowerCase()}{" "}
-          <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> ·{" "}
-          {words.list.owner.toLowerCase()} <Link href={ownerPath(task.owner)}>{task.owner}</Link>
+          {`type ${task.type}`} · queue{" "}
+          <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> · owner{" "}
+          <Link href={ownerPath(task.owner)}>{task.owner}</Link>
         </p>
         {task.tags.length === 0 ? null : (
           <p className="chips">
@@ -204,7 +202,7 @@ function OfSet({ name, drift }: NonNullable<Task["set"]>) {
         {set?.version === undefined ? null : `, version ${set.version}`}
         {set === undefined ? null : (
           <>
-            , {words.task.applied(set.by)} <Relative at={set.at} />
+            , applied {set.by === undefined ? "" : `by ${set.by}`} <Relative at={set.at} />
           </>
         )}
       </p>

@@ -9,15 +9,22 @@ import { wordsIn } from "../lib/values.js";
 import { Button } from "../parts/button.js";
 import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
 import { NewFreeze } from "../parts/freeze.js";
-import { words } from "../words.js";
+import { MISSED } from "../words.js";
 
-const w = words.bulk;
 const EditMany = later(() => import("./tasks-edit.js"));
 
 /** The tasks that a call names: one by one, or by the filter of the list. */
 export type Target = Readonly<Record<string, unknown>>;
 
-type Verb = "pause" | "resume" | "trigger" | "tag" | "delete";
+/** The button of each, and the title of its dialog. */
+const VERBS = {
+  pause: ["Pause", "Pause these tasks"],
+  resume: ["Resume", "Resume these tasks"],
+  trigger: ["Run now", "Run these tasks now"],
+  tag: ["Tag", "Change tags of these tasks"],
+  delete: ["Delete", "Delete these tasks"],
+} as const;
+type Verb = keyof typeof VERBS;
 
 type Body = Readonly<Record<string, string | undefined>>;
 
@@ -55,13 +62,11 @@ export function BulkBar({ target, first, text, onAll, plan, onClear }: Props) {
       )}
       {verbs.map((name) => (
         <Button key={name} look={name === "delete" ? "danger" : ""} onClick={() => setVerb(name)}>
-          {w.verbs[name]}
+          {VERBS[name][0]}
         </Button>
       ))}
-      {act && named.length > 0 ? (
-        <Button onClick={() => setOther("freeze")}>{words.freezes.freeze}</Button>
-      ) : null}
-      {define ? <Button onClick={() => setOther("edit")}>{w.edit.verb}</Button> : null}
+      {act && named.length > 0 ? <Button onClick={() => setOther("freeze")}>Freeze</Button> : null}
+      {define ? <Button onClick={() => setOther("edit")}>Edit</Button> : null}
       {other === "freeze" ? <NewFreeze tasks={named} onClose={close} /> : null}
       {other === "edit" ? <EditMany target={target} first={first} onClose={close} onDone={onClear} /> : null}
       <Button look="plain" onClick={onClear}>
@@ -91,9 +96,10 @@ interface DialogProps {
 /** Shows first how many tasks it concerns, and which. */
 function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const [note, setNote] = useState("");
-  const [missed, setMissed] = useState<keyof typeof words.task.missedRules>("skip");
+  const [missed, setMissed] = useState<keyof typeof MISSED.choices>(MISSED.first);
   const [tags, setTags] = useState({ add: "", remove: "" });
   const [sure, setSure] = useState(false);
+  const [text, title] = VERBS[verb];
   const name = `tasks.${verb}Many` as const;
   const search = new URLSearchParams(
     Object.entries(plan).filter((entry): entry is [string, string] => !!entry[1]),
@@ -109,8 +115,8 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const unsure = verb === "delete" && !sure;
   return (
     <Confirm
-      title={w.titles[verb]}
-      act={w.verbs[verb]}
+      title={title}
+      act={text}
       danger={verb === "delete"}
       does={name}
       input={{ ...target, ...given }}
@@ -124,7 +130,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
     >
       {verb === "pause" ? (
         <TextField
-          label={words.task.note}
+          label="Note"
           path="note"
           hint="With it, the same tasks can be resumed later."
           value={note}
@@ -133,8 +139,8 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
       ) : null}
       {verb === "resume" ? (
         <>
-          <Field label={words.task.missed} path="missed">
-            <Select value={missed} options={words.task.missedRules} onSet={setMissed} />
+          <Field label={MISSED.label} path="missed">
+            <Select value={missed} options={MISSED.choices} onSet={setMissed} />
           </Field>
           <Link href={`/resume${search.size === 0 ? "" : `?${search}`}`}>
             See what was missed, and run it at a rate
@@ -145,7 +151,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
         ? (["add", "remove"] as const).map((name) => (
             <TextField
               key={name}
-              label={w.tags[name]}
+              label={`Tags to ${name}`}
               path={name}
               of="tag"
               many

@@ -8,9 +8,7 @@ import { Confirm } from "../parts/confirm.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { Loaded, Panel, Rows } from "../parts/page.js";
 import { Relative, Time } from "../parts/time.js";
-import { words } from "../words.js";
 
-const w = words.list.deleted;
 const KEPT_MS = 7 * 86_400_000;
 /** Rows at first, and with each further click. */
 const PAGE = 200;
@@ -29,8 +27,11 @@ export function Deleted({ of: { search = "", ...filter } }: { of: Filter }) {
   const [chosen, setChosen] = useState<Named>();
   const deleted = useCall("deleted.list", filter);
   return (
-    <Panel title={w.title}>
-      <p className="body soft small">{w.kept}</p>
+    <Panel title="Deleted tasks">
+      <p className="body soft small">
+        A deleted task can be restored for 7 days, as it was last defined. Its runs and figures do not come
+        back.
+      </p>
       <Loaded of={deleted}>
         {({ deleted }) => {
           const rows = deleted.filter(({ task }) =>
@@ -38,7 +39,7 @@ export function Deleted({ of: { search = "", ...filter } }: { of: Filter }) {
           );
           return (
             <>
-              <Rows of={rows.slice(0, most)} none={w.none}>
+              <Rows of={rows.slice(0, most)} none="No deleted task matches.">
                 {({ task, at }) => (
                   <li key={taskPath(task)}>
                     <Link href={taskPath(task)} data-row className="any">
@@ -46,16 +47,16 @@ export function Deleted({ of: { search = "", ...filter } }: { of: Filter }) {
                     </Link>
                     <span className="soft">{task.queue}</span>
                     <span className="end soft">
-                      <Relative at={at} /> · {w.until} <Time at={at + KEPT_MS} />
+                      <Relative at={at} /> · kept until <Time at={at + KEPT_MS} />
                     </span>
-                    {define ? <Button onClick={() => setChosen(task)}>{w.restore}</Button> : null}
+                    {define ? <Button onClick={() => setChosen(task)}>Restore</Button> : null}
                   </li>
                 )}
               </Rows>
               {rows.length > most ? (
                 <p className="body">
                   <Button look="plain" onClick={() => setMost(most + PAGE)}>
-                    {w.more(rows.length - most)}
+                    {`${(rows.length - most).toLocaleString("en")} more`}
                   </Button>
                 </p>
               ) : null}
@@ -68,13 +69,13 @@ export function Deleted({ of: { search = "", ...filter } }: { of: Filter }) {
       </div>
       {chosen === undefined ? null : (
         <Confirm
-          title={w.restoreTitle(shortName(chosen))}
-          act={w.restore}
+          title={`Restore ${shortName(chosen)}`}
+          act="Restore"
           wide
           does="tasks.restore"
           input={refOf(chosen)}
           shows="first"
-          says={w.restored}
+          says="The task is restored."
           onClose={() => setChosen(undefined)}
         />
       )}

@@ -4,12 +4,32 @@ import { useState } from "react";
 import type { Draft } from "../lib/definition.js";
 import { useCall } from "../lib/query.js";
 import { doneToMany } from "../lib/undo.js";
+import { labelOf } from "../parts/changed.js";
 import { Confirm, Field, Select, TextField } from "../parts/confirm.js";
-import { words } from "../words.js";
+import { CATCH_UPS, OVERLAPS } from "../words.js";
 import { ScheduleFields } from "./edit-schedule.js";
 
-const w = words.bulk.edit;
-type What = keyof typeof w.whats;
+const WHATS = {
+  cron: "Cron expression",
+  schedule: "The whole schedule",
+  timezone: "Time zone",
+  calendar: "Not on the days of a shared calendar",
+  overlap: labelOf("overlap"),
+  catchUp: labelOf("catchUp"),
+  retries: "Attempts of a run",
+  timeLimit: "Time limit",
+  payload: "A field of the payload",
+  other: "Another field",
+};
+const HINTS: Readonly<Record<string, string>> = {
+  cron: "For example 0 9 * * 1-5. Zone, exceptions and limits of each task stay.",
+  timezone: "For example Europe/Berlin.",
+  retries: "For example 3.",
+  timeLimit: "For example 10m.",
+  payload: "For example region, or customer.name.",
+  other: "As in the JSON of a task: priority, or schedule.jitter.",
+};
+type What = keyof typeof WHATS;
 type Changes = Pick<InputTo<"tasks.editMany">, "fields" | "add">;
 
 /** The field that each choice sets. */
@@ -21,7 +41,7 @@ const PATHS = {
   retries: "retry.attempts",
   timeLimit: "timeLimit",
 } as const satisfies { [Choice in What]?: string };
-const CHOICES = { overlap: words.edit.overlaps, catchUp: words.edit.catchUps } as const;
+const CHOICES = { overlap: OVERLAPS, catchUp: CATCH_UPS } as const;
 
 interface Props {
   /** As `BulkBar` has it. */
@@ -44,8 +64,8 @@ export default function EditMany({ target, first, onClose, onDone }: Props) {
   const named = isPlain ? undefined : `${what === "payload" ? "payload." : ""}${path}`;
   return (
     <Confirm
-      title={w.title}
-      act={words.edit.save}
+      title="Edit these tasks"
+      act="Save"
       wide
       does="tasks.editMany"
       input={{ ...target, ...changes }}
@@ -57,10 +77,10 @@ export default function EditMany({ target, first, onClose, onDone }: Props) {
       }}
       onClose={onClose}
     >
-      <Field label={w.what}>
+      <Field label="Change">
         <Select
           value={what}
-          options={w.whats}
+          options={WHATS}
           onSet={(to) => {
             setWhat(to);
             setText(to === "overlap" ? "skip" : to === "catchUp" ? "one" : "");
@@ -70,10 +90,10 @@ export default function EditMany({ target, first, onClose, onDone }: Props) {
       {what === "schedule" ? (
         <>
           <ScheduleFields schedule={schedule} onEdit={setSchedule} />
-          <p className="small soft">{w.whole}</p>
+          <p className="small soft">It replaces the schedule of each task, with its exceptions and limits.</p>
         </>
       ) : what === "calendar" ? (
-        <Field label={w.whats.calendar} path="schedule.except" hint={w.hints.calendar}>
+        <Field label={WHATS.calendar} path="schedule.except" hint="Each task keeps its other exceptions.">
           <Select
             value={text}
             options={Object.fromEntries([
@@ -84,30 +104,32 @@ export default function EditMany({ target, first, onClose, onDone }: Props) {
           />
         </Field>
       ) : what === "overlap" || what === "catchUp" ? (
-        <Field label={w.whats[what]} path={what}>
+        <Field label={WHATS[what]} path={what}>
           <Select value={text} options={CHOICES[what] as Record<string, string>} onSet={setText} />
         </Field>
       ) : (
         <>
           {named === undefined ? null : (
             <TextField
-              label={w.path}
-              hint={w.hints[what as "payload"]}
+              label="Field"
+              hint={HINTS[what]}
               path={(field) => field === "fields" || field === named || field.startsWith(`${named}.`)}
               value={path}
               onSet={setPath}
             />
           )}
           <TextField
-            label={named === undefined ? w.whats[what] : w.value}
-            hint={named === undefined ? w.hints[what as "cron"] : w.hints.value}
+            label={named === undefined ? WHATS[what] : "Value"}
+            hint={named === undefined ? HINTS[what] : "JSON, or else text."}
             path={PATHS[what as "cron"]}
             value={text}
             onSet={setText}
           />
         </>
       )}
-      <p className="small soft">{w.owner}</p>
+      <p className="small soft">
+        Id, owner and queue are a task's name and cannot be edited: duplicate a task for another owner.
+      </p>
     </Confirm>
   );
 }

@@ -1,4 +1,5 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import type { Outcome, Task } from "@carillon/sdk";
 import type { ConditionName } from "@carillon/sdk/conditions";
 import { useCallback } from "react";
@@ -18,7 +19,7 @@ import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
 import { RowStrip } from "../parts/ticks.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { type Column, VirtualTable } from "../parts/vtable.js";
-import { words } from "../words.js";
+import { labelOf, nameOf } from "../words.js";
 import { BulkBar, type Target } from "./tasks-bulk.js";
 import { Deleted } from "./tasks-deleted.js";
 
@@ -49,6 +50,8 @@ const KEPT = ["search", "owner", "tag", "queue", "set", "sort"] as const satisfi
 const FILTERS = ["queue", "owner", "tag"] as const;
 /** Filters of deleted tasks. */
 const OF_DELETED: ReadonlySet<string> = new Set(["queue", "owner"]);
+
+const SORTS = { name: "By queue, name", next: "By next time", last: "By last run" };
 
 /** All tasks. Filters are in the address, so that it can be sent to a colleague. */
 export default function Tasks() {
@@ -83,10 +86,10 @@ export default function Tasks() {
   const isFiltered = [...params.keys()].some((name) => name !== "sort");
   return (
     <>
-      <PageHead title={words.list.title}>
+      <PageHead title="Tasks">
         {define ? (
           <Link className="button" href="/tasks/new">
-            {words.edit.newTitle}
+            New task
           </Link>
         ) : null}
       </PageHead>
@@ -96,7 +99,11 @@ export default function Tasks() {
           <div className="chips">
             <Chips
               names={Object.keys(CHIPS) as Chip[]}
-              text={(name) => [words.list.chips[name], counted(name)?.toLocaleString("en")].join(" ")}
+              text={(name) =>
+                [name === "neverRan" ? "Never ran" : labelOf(name), counted(name)?.toLocaleString("en")].join(
+                  " ",
+                )
+              }
               chosen={chip}
               onPick={(name) => set("filter", name === "all" ? "" : name)}
             />
@@ -106,7 +113,7 @@ export default function Tasks() {
               <Filter
                 key={name}
                 of={name}
-                label={words.list[name]}
+                label={labelOf(name)}
                 value={kept[name] ?? ""}
                 onSet={(to) => set(name, to)}
               />
@@ -119,7 +126,7 @@ export default function Tasks() {
             value={kept["sort"] ?? "name"}
             onChange={(event) => set("sort", event.target.value === "name" ? "" : event.target.value)}
           >
-            {Object.entries(words.list.sorts).map(([name, text]) => (
+            {Object.entries(SORTS).map(([name, text]) => (
               <option key={name} value={name}>
                 {text}
               </option>
@@ -150,7 +157,7 @@ export default function Tasks() {
                       ? "No task matches."
                       : "There are no tasks yet. Put the first one here, or with"}{" "}
                     {isFiltered ? (
-                      <Link href="/tasks">{words.list.clear}</Link>
+                      <Link href="/tasks">Clear the filters</Link>
                     ) : (
                       <code>carillon put FILE</code>
                     )}
@@ -167,7 +174,7 @@ export default function Tasks() {
                       text={
                         selection.isAll
                           ? "All that match are selected"
-                          : words.bulk.selected(selection.rows.length)
+                          : `${countText(selection.rows.length, "task")} selected`
                       }
                       // Without a filter, the server refuses to act on all.
                       onAll={isFiltered && !selection.isAll ? () => selection.choose(ALL) : undefined}
@@ -184,7 +191,9 @@ export default function Tasks() {
                     onEnd={readMore}
                   />
                   <p className="soft small" aria-live="polite">
-                    {words.list.shown(rows.length, hasNextPage)}
+                    {hasNextPage
+                      ? `${rows.length.toLocaleString("en")} read so far`
+                      : countText(rows.length, "task")}
                   </p>
                   <CopyAs name="tasks.list" input={filter} />
                 </>
@@ -216,8 +225,8 @@ function selector(selection: Selection<Task>, rows: readonly Task[]): Column<Tas
     head: (
       <input
         type="checkbox"
-        aria-label={words.bulk.selectRead}
-        title={words.bulk.selectRead}
+        aria-label="Select the tasks shown"
+        title="Select the tasks shown"
         checked={isAll}
         ref={(box) => {
           if (box) box.indeterminate = !isAll && selection.rows.length > 0;
@@ -271,7 +280,7 @@ function Next({ of: task }: { of: Task }) {
   const after = display.next - now < DAY ? { after: display.next } : {};
   return (
     <>
-      <span className="block" title={display.skips ? words.list.skips : undefined}>
+      <span className="block" title={display.skips ? "Its times until then are skipped." : undefined}>
         <Relative at={display.next} />
       </span>
       <span className={`block soft small cut ${isUsual ? "" : "only-wide"}`}>
@@ -282,11 +291,10 @@ function Next({ of: task }: { of: Task }) {
   );
 }
 
-const { columns } = words.list;
 const COLUMNS: readonly Column<Task>[] = [
   {
     key: "task",
-    head: columns.task,
+    head: "Task",
     width: "minmax(6.5rem, 3fr)",
     cell: (task) => (
       <>
@@ -296,7 +304,7 @@ const COLUMNS: readonly Column<Task>[] = [
         <span className="cut block soft small">
           {toneOf(task.lastStatus?.outcome) === "bad" ? (
             // Wide screens have a column for it.
-            <span className="only-narrow bad">{words.outcomes[task.lastStatus?.outcome as Outcome]} · </span>
+            <span className="only-narrow bad">{nameOf(task.lastStatus?.outcome as Outcome)} · </span>
           ) : null}
           {task.type} · {task.queue}
         </span>
@@ -305,7 +313,7 @@ const COLUMNS: readonly Column<Task>[] = [
   },
   {
     key: "schedule",
-    head: columns.schedule,
+    head: "Schedule",
     width: "minmax(8rem, 3fr)",
     wide: true,
     cell: (task) => (
@@ -316,25 +324,25 @@ const COLUMNS: readonly Column<Task>[] = [
   },
   {
     key: "next",
-    head: columns.next,
+    head: "Next",
     width: "minmax(9rem, 1.3fr)",
     cell: (task) => <Next of={task} />,
   },
   {
     key: "last",
-    head: columns.last,
+    head: "Last run",
     width: "minmax(8.5rem, 1fr)",
     wide: true,
     cell: ({ lastStatus, lastChecked }) => {
       const at = lastChecked ?? lastStatus?.finishedAt;
       const outcome = lastStatus?.outcome ?? (lastChecked && "nothing-to-do");
-      if (!outcome) return <span className="soft">{words.list.neverRan}</span>;
+      if (!outcome) return <span className="soft">never ran</span>;
       return (
         <>
           <OutcomeBadge outcome={outcome} />
           {at === undefined ? null : (
             <span className="block soft small">
-              {lastChecked && lastStatus ? words.list.checked : null} <Relative at={at} />
+              {lastChecked && lastStatus ? "last checked" : null} <Relative at={at} />
             </span>
           )}
         </>
@@ -343,14 +351,14 @@ const COLUMNS: readonly Column<Task>[] = [
   },
   {
     key: "ticks",
-    head: columns.ticks,
+    head: "Last 30",
     width: "minmax(2rem, 13.2rem)",
     wide: true,
     cell: (_, index, rows) => <RowStrip rows={rows} index={index} />,
   },
   {
     key: "state",
-    head: columns.state,
+    head: "State",
     width: "minmax(9rem, 11.5rem)",
     wide: true,
     // The column of the next time says when it is due.

@@ -8,9 +8,7 @@ import { PageHead } from "../parts/page.js";
 import { Records } from "../parts/records.js";
 import { Badge } from "../parts/state.js";
 import { Time } from "../parts/time.js";
-import { words } from "../words.js";
 
-const w = words.tokens;
 const WEEK = 7 * 24 * 3_600_000;
 const MINUTE = 60_000;
 
@@ -18,7 +16,7 @@ const MINUTE = 60_000;
 export default function Tokens() {
   return (
     <>
-      <PageHead title={w.title}>
+      <PageHead title="Tokens">
         <NewLink />
       </PageHead>
       <Records
@@ -39,7 +37,7 @@ export default function Tokens() {
                   until <Time at={expires} />
                 </>
               )}
-              {createdBy === undefined ? "" : `, ${words.by(createdBy)}`}
+              {createdBy === undefined ? "" : `, by ${createdBy}`}
             </span>
           ),
           ({ name }) => (

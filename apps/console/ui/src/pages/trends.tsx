@@ -1,5 +1,5 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
-import { type TrendFigure, trendText } from "@carillon/ops/words";
+import { countText, type TrendFigure, trendText } from "@carillon/ops/words";
 import type { ReactNode } from "react";
 import { Link, useSearchParams } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
@@ -12,19 +12,25 @@ import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, PageHead, Panel, Scroll } from "../parts/page.js";
 import { asTexts, changed, Ranges } from "../parts/ranges.js";
 import { Time } from "../parts/time.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 import "./trends.css";
 
-const w = words.trends;
 type Trends = AnswerTo<"runs.trends">;
 type Row = Trends["rows"][number];
 type Asked = InputTo<"runs.trends">;
 
 const BYS = ["task", "owner", "queue", "tag"] as const;
 const FIELDS = ["owner", "queue", "tag"] as const;
-const COLUMNS = ["name", "runs", "share", "p50", "p95", "late", "skipped"] as const;
-type Column = (typeof COLUMNS)[number];
+const COLUMNS = {
+  ...{ name: "Of", runs: "Runs", share: "Succeeded", p50: "p50", p95: "p95", late: "Late" },
+  skipped: "Skipped",
+} as const;
+type Column = keyof typeof COLUMNS;
+const NAMES = Object.keys(COLUMNS) as Column[];
+const HINTS: Partial<Record<Column, string>> = {
+  p50: "Half of the runs that succeeded took no longer",
+  p95: "95 of 100 took no longer",
+  late: "Enqueued 1 s late or later, or 1 min without a worker",
+};
 /** Deploys that are named; the line has all. */
 const NAMED = 5;
 /** Read interval in ms: an answer reads up to 200,000 runs. */
@@ -38,7 +44,7 @@ export function Trends({ chips }: { chips: ReactNode }) {
   const time = (name: string) => Number(params.get(name)) || undefined;
   const set = (change: Parameters<typeof changed>[0]) => setParams(changed(change));
   const by = BYS.find((one) => one === params.get("by")) ?? "task";
-  const sort = COLUMNS.find((one) => one === params.get("sort")) ?? "runs";
+  const sort = NAMES.find((one) => one === params.get("sort")) ?? "runs";
   const [change, reverse] = [params.has("change"), params.has("reverse")];
   const asked: Asked = {
     ...{ by, sort, from: time("from"), to: time("to") },
@@ -49,10 +55,10 @@ export function Trends({ chips }: { chips: ReactNode }) {
   const trends = useCall("runs.trends", asked, { refresh: REFRESH_MS, maxAge: 30 });
   return (
     <>
-      <PageHead title={words.runs_.title} />
+      <PageHead title="Runs" />
       <Panel
-        title={trends.data ? counted(trends.data.runs, "run", "runs") : words.runs_.chips.trends}
-        end={<Filters names={FIELDS} labels={words.load.filters} act={words.changes.filter} />}
+        title={trends.data ? countText(trends.data.runs, "run") : "Trends"}
+        end={<Filters names={FIELDS} />}
       >
         <div className="body inline">
           {chips}
@@ -60,7 +66,7 @@ export function Trends({ chips }: { chips: ReactNode }) {
             <span aria-hidden="true" className="chip-gap" />
             <Chips
               names={BYS}
-              text={(name) => w.by[name]}
+              text={(name) => `By ${name}`}
               chosen={by}
               onPick={(name) => set({ by: name === "task" ? undefined : name })}
             />
@@ -71,7 +77,7 @@ export function Trends({ chips }: { chips: ReactNode }) {
             checked={change}
             onSet={(on) => set({ change: on ? "1" : undefined })}
           />
-          {params.size === 1 ? null : <Link href="/runs?filter=trends">{words.list.clear}</Link>}
+          {params.size === 1 ? null : <Link href="/runs?filter=trends">Clear the filters</Link>}
         </div>
         <Loaded of={trends}>
           {(answer) => (
@@ -91,7 +97,7 @@ export function Trends({ chips }: { chips: ReactNode }) {
                 />
               )}
               {answer.more > 0 ? (
-                <p className="body soft">{`And ${counted(answer.more, "row", "rows")} more: filter, or sort by another column.`}</p>
+                <p className="body soft">{`And ${countText(answer.more, "row")} more: filter, or sort by another column.`}</p>
               ) : null}
             </>
           )}
@@ -130,14 +136,14 @@ function Deploys({ of: { start, from, to, deploys } }: { of: Trends }) {
             {"Applied "}
             <Time at={at} />:{" "}
             <Link href={`/settings/changes?to=${at + 1}`} className="any">
-              {[set, version, by && words.by(by)].filter(Boolean).join(" ")}
+              {[set, version, by && `by ${by}`].filter(Boolean).join(" ")}
             </Link>
             {", "}
             <Link href={`/runs?${changed({ from: String(at), to: undefined })(params)}`}>since then</Link>
           </span>
         ))}
         {deploys.length > NAMED ? (
-          <Link href={`/settings/changes?to=${to}`}>{words.now.others(deploys.length - NAMED)}</Link>
+          <Link href={`/settings/changes?to=${to}`}>{`and ${deploys.length - NAMED} more`}</Link>
         ) : null}
       </p>
     </div>
@@ -180,18 +186,18 @@ function Table({
 }) {
   const rises = (column: Column) => (column === "share" || column === "name") !== reverse;
   return (
-    <Scroll label={words.runs_.chips.trends}>
+    <Scroll label="Trends">
       <table className="plain trends">
         <thead>
           <tr>
-            {COLUMNS.map((column) => (
+            {NAMES.map((column) => (
               <th
                 key={column}
                 scope="col"
                 aria-sort={column !== sort ? undefined : rises(column) ? "ascending" : "descending"}
               >
-                <button type="button" title={w.hints[column]} onClick={() => onSort(column)}>
-                  {w.columns[column]}
+                <button type="button" title={HINTS[column]} onClick={() => onSort(column)}>
+                  {COLUMNS[column]}
                   <span aria-hidden="true">{column !== sort ? "" : rises(column) ? " ↑" : " ↓"}</span>
                 </button>
               </th>
@@ -204,7 +210,7 @@ function Table({
               <td>
                 <Subject row={row} />
               </td>
-              {COLUMNS.slice(1).map((column) => (
+              {NAMES.slice(1).map((column) => (
                 <td key={column}>
                   <Figure row={row} name={column as TrendFigure} times={{ from, to }} />
                 </td>
@@ -225,7 +231,7 @@ function Subject({ row: { task, owner, queue, tag, tasks, compared, since } }: {
     ...(queue && { queue }),
     ...(tag && { tag }),
   })(params);
-  const name = task ? shortName(task) : (owner ?? queue ?? (tag || words.now.untagged));
+  const name = task ? shortName(task) : (owner ?? queue ?? (tag || "no tag"));
   return (
     <>
       {tag === "" ? (
@@ -237,7 +243,7 @@ function Subject({ row: { task, owner, queue, tag, tasks, compared, since } }: {
       )}
       <span className="block small soft">
         {compared > 0 && compared < tasks ? `${compared.toLocaleString("en")} of ` : ""}
-        {task ? task.queue : words.tasks(tasks)}
+        {task ? task.queue : countText(tasks, "task")}
         {since === undefined ? null : (
           <>
             , records since <Time at={since} />
@@ -259,7 +265,7 @@ function Figure({
   times: { readonly from: number; readonly to: number };
 }) {
   const shown = trendText(row, name);
-  if (shown === undefined) return words.none;
+  if (shown === undefined) return "–";
   const { text, change, more = false, worse } = shown;
   const { task, owner, queue, tag } = row;
   const of = { task: task?.id, owner: task?.owner ?? owner, queue: task?.queue ?? queue };
@@ -270,7 +276,7 @@ function Figure({
       {change === undefined ? null : (
         <span className="small soft" data-worse={worse || undefined}>
           <span aria-hidden="true">{change}</span>
-          <span className="unseen">{w.more(change, more)}</span>
+          <span className="unseen">{`${change.slice(1)} ${more ? "more" : "less"} than before`}</span>
         </span>
       )}
     </>

@@ -1,7 +1,6 @@
 import { Ellipsis } from "lucide";
 import { type FocusEvent, type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from "react";
 import { Link } from "wouter";
-import { words } from "../words.js";
 import { Button } from "./button.js";
 import { Icon } from "./icon.js";
 
@@ -102,8 +101,8 @@ function Menu({ of }: { of: readonly Act[] }) {
     <div className="menu" ref={root} onKeyDown={press} onBlur={leave}>
       <Button
         look="icon"
-        aria-label={words.shell.more}
-        title={words.shell.more}
+        aria-label="More to do"
+        title="More to do"
         aria-haspopup="menu"
         aria-expanded={isOpen}
         aria-controls={id}
@@ -111,7 +110,7 @@ function Menu({ of }: { of: readonly Act[] }) {
       >
         <Icon of={Ellipsis} />
       </Button>
-      <div role="menu" id={id} aria-label={words.shell.more} hidden={!isOpen}>
+      <div role="menu" id={id} aria-label="More to do" hidden={!isOpen}>
         {of.map((act) => (
           <One
             key={act.text}

@@ -1,9 +1,10 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { type ReactElement, type ReactNode, useState } from "react";
-import { type FieldOf, type FormField, formOf, labelOf, readField, useMay } from "../lib/forms.js";
+import { type FieldOf, type FormField, formOf, readField, useMay } from "../lib/forms.js";
 import { useMe } from "../lib/me.js";
 import { useZone } from "../lib/time.js";
 import type { Undo } from "../lib/undo.js";
+import { labelOf, nameOf } from "../words.js";
 import { Button } from "./button.js";
 import { Check, Confirm, Field, Select, TextField, TimeField } from "./confirm.js";
 import { JsonField } from "./json-field.js";
@@ -149,7 +150,7 @@ function Control({ name, names, field, look, readOnly, value, onSet }: ControlPr
     case "time":
       return <TimeField {...labelled} {...input} label={`${label} (${zone})`} isAhead={!look.past} />;
     case "choice": {
-      const options = look.choices ?? Object.fromEntries(choices.map((one) => [one, one]));
+      const options = look.choices ?? Object.fromEntries(choices.map((one) => [one, nameOf(one)]));
       return (
         <Field {...labelled}>
           <Select value={input.value} options={options} onSet={onSet} />

@@ -1,7 +1,6 @@
 import { Component, type ReactNode } from "react";
-import { isReachable } from "../lib/api.js";
+import { isReachable, UNREACHABLE } from "../lib/api.js";
 import { PartMissing } from "../lib/later.js";
-import { words } from "../words.js";
 import { Button } from "./button.js";
 import { notify } from "./notices.js";
 
@@ -48,5 +47,5 @@ export class Boundary extends Component<Props, { failed: boolean }> {
 /** Reloads the page, unless the browser would show an error of its own instead. */
 async function reload(): Promise<void> {
   if (await isReachable()) location.reload();
-  else notify("bad", words.shell.unreachable);
+  else notify("bad", UNREACHABLE);
 }

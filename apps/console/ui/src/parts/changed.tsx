@@ -2,11 +2,8 @@ import type { AnswerTo } from "@carillon/ops";
 import type { Preview } from "@carillon/sdk";
 import { shortName, taskPath } from "../lib/api.js";
 import { isObject, same } from "../lib/values.js";
-import { words } from "../words.js";
 import { Scroll, TableHead } from "./page.js";
 import { Time } from "./time.js";
-
-const w = words.changes;
 
 /** The difference that a put makes: fields, then the next times, old and new. */
 export function Changed({ of: { before, after, times } }: { of: Preview }) {
@@ -19,7 +16,7 @@ export function Changed({ of: { before, after, times } }: { of: Preview }) {
       {all.every((at) => old.has(at) && now.has(at)) ? null : (
         <Scroll label="Next times">
           <table className="plain small diff">
-            <TableHead of={w.timeColumns} />
+            <TableHead of={["Next times before", "After"]} />
             <tbody>
               {all.map((at) => (
                 <tr key={at}>
@@ -37,7 +34,7 @@ export function Changed({ of: { before, after, times } }: { of: Preview }) {
 
 /** Tasks that an edit changes: the fields that differ and the next time of each, old and new. */
 export function Edits({ of }: { of: AnswerTo<"tasks.editMany">["edits"] }) {
-  const { columns } = words.bulk.edit;
+  const columns = ["Task", "Field", "Before", "After", "Next before", "Next after"];
   return (
     <table className="plain small stacks">
       <TableHead of={columns} />
@@ -51,12 +48,12 @@ export function Edits({ of }: { of: AnswerTo<"tasks.editMany">["edits"] }) {
               </td>
               {[was, is].map((value, i) => (
                 <td key={columns[i + 2]} className="any mono" data-name={columns[i + 2]}>
-                  {JSON.stringify(value) ?? words.none}
+                  {JSON.stringify(value) ?? "–"}
                 </td>
               ))}
               {[times.before, times.after].map(([next], i) => (
                 <td key={columns[i + 4]} data-name={columns[i + 4]}>
-                  {next === undefined ? words.none : <Time at={next.nominal} />}
+                  {next === undefined ? "–" : <Time at={next.nominal} />}
                 </td>
               ))}
             </tr>
@@ -86,7 +83,7 @@ export function FieldTable(props: {
   /** Heads: the field, before, after. */
   columns?: readonly string[];
 }) {
-  const { before, after, columns = w.columns } = props;
+  const { before, after, columns = ["Field", "Before", "After"] } = props;
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   if (fields.length === 0) return <p>No field differs.</p>;
   return (
@@ -97,10 +94,10 @@ export function FieldTable(props: {
           <tr key={field}>
             <td className={labelOf(field) === field ? "mono" : undefined}>{labelOf(field)}</td>
             <td className="any mono" data-name={columns[1]}>
-              {JSON.stringify(before?.[field]) ?? words.none}
+              {JSON.stringify(before?.[field]) ?? "–"}
             </td>
             <td className="any mono" data-name={columns[2]}>
-              {JSON.stringify(after?.[field]) ?? words.none}
+              {JSON.stringify(after?.[field]) ?? "–"}
             </td>
           </tr>
         ))}
@@ -109,8 +106,14 @@ export function FieldTable(props: {
   );
 }
 
+const LABELS = {
+  ...{ id: "Id", owner: "Owner", queue: "Queue", type: "Type", description: "Description", tags: "Tags" },
+  ...{ schedule: "Schedule", payload: "Payload" },
+  overlap: "If a run is still going on",
+  catchUp: "Times that passed while nothing ran",
+};
+
 /** The label of a task's field in the form; the API's own name if the form has none. */
 export function labelOf(field: string): string {
-  const { fields } = words.edit;
-  return Object.hasOwn(fields, field) ? fields[field as keyof typeof fields] : field;
+  return Object.hasOwn(LABELS, field) ? LABELS[field as keyof typeof LABELS] : field;
 }

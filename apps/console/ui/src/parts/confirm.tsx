@@ -6,7 +6,6 @@ import { useAct } from "../lib/query.js";
 import { fieldTime, useNow, useZone } from "../lib/time.js";
 import { done, type Undo, undoOf } from "../lib/undo.js";
 import { forget } from "../lib/unsaved.js";
-import { words } from "../words.js";
 import { Button, Chips } from "./button.js";
 import { CopyAs } from "./copy-as.js";
 import { Dialog } from "./dialog.js";
@@ -69,7 +68,7 @@ export function Confirm<Name extends OperationName>(props: Props<Name>) {
         {failure ? <ErrorNote error={failure} /> : null}
         <CopyAs name={does} input={input} />
         <div className="actions">
-          <Button onClick={onClose}>{words.cancel}</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button
             type="submit"
             look={danger ? "danger" : "main"}
@@ -179,6 +178,8 @@ export function TimeField({ label, hint, path, isAhead, onSet, ...input }: TimeP
   );
 }
 
+const AHEAD = { hour: "In 1 h", evening: "18:00", morning: "Tomorrow 08:00", monday: "Monday 08:00" };
+
 function Ahead({ value, onSet }: Pick<TimeProps, "value" | "onSet">) {
   const [zone, now] = [useZone(), useNow()];
   const times = ahead(fieldTime(now, zone), fieldTime(now + 3_600_000, zone));
@@ -187,7 +188,7 @@ function Ahead({ value, onSet }: Pick<TimeProps, "value" | "onSet">) {
     <div className="chips">
       <Chips
         names={names}
-        text={(name) => words.ahead[name]}
+        text={(name) => AHEAD[name]}
         chosen={names.find((name) => times[name] === value)}
         onPick={(name) => onSet(times[name])}
       />

@@ -3,11 +3,9 @@ import { useState } from "react";
 import { madeBy } from "../lib/api.js";
 import { FORMS } from "../lib/copy-as.js";
 import { useMe } from "../lib/me.js";
-import { words } from "../words.js";
 import { Button, Chips } from "./button.js";
 import { notify } from "./notices.js";
 
-const w = words.copyAs;
 type Form = keyof typeof FORMS;
 
 /** The same call as a command, a request or a line of code. */
@@ -23,7 +21,7 @@ export function CopyAs<Name extends OperationName>({ name, input }: { name: Name
       <div className="chips">
         <Chips
           names={Object.keys(FORMS) as Form[]}
-          text={(name) => w.forms[name]}
+          text={(name) => (name === "curl" ? name : name.toUpperCase())}
           chosen={form}
           onPick={setForm}
         />

@@ -1,7 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { countText, duration } from "@carillon/ops/words";
 import "./curve.css";
-import { counted } from "../words-count.js";
 
 /** The load as it is, and as it would be over it. */
 export function Curve({ of: { step, before, after } }: { of: AnswerTo<"tasks.spread">["curve"] }) {
@@ -14,7 +13,7 @@ export function Curve({ of: { step, before, after } }: { of: AnswerTo<"tasks.spr
         <rect key={i} data-of={name} x={i} y={most - count} width="1" height={count} />
       ),
     );
-  const text = `At most ${counted(was, "start", "starts")} in ${duration(step)}, then ${is.toLocaleString("en")}.`;
+  const text = `At most ${countText(was, "start")} in ${duration(step)}, then ${is.toLocaleString("en")}.`;
   return (
     <>
       <span>{text}</span>

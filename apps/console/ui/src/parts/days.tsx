@@ -1,10 +1,9 @@
 import { useState } from "react";
 import { daysIn, type Pattern, timesIn, withPattern } from "../lib/schedule-form.js";
 import { same } from "../lib/values.js";
-import { words } from "../words.js";
 import { Field } from "./confirm.js";
 
-const w = words.edit;
+const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /** Days and times, for people who know neither cron nor systemd. */
 export function Days({ pattern, onEdit }: { pattern: Pattern; onEdit: (to: Pattern) => void }) {
@@ -17,7 +16,7 @@ export function Days({ pattern, onEdit }: { pattern: Pattern; onEdit: (to: Patte
         <legend className="small">
           {week.length + month.length === 0 ? "Each day. Choose some:" : "On these days"}
         </legend>
-        {w.weekdays.map((name, day) => (
+        {WEEKDAYS.map((name, day) => (
           <Chip
             key={name}
             isOn={week.includes(day)}

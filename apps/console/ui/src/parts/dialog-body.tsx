@@ -1,7 +1,6 @@
 import { Dialog as Ariakit, DialogDismiss, DialogHeading } from "@ariakit/react";
 import { type ReactNode, useState } from "react";
 import { mayLeave, unsaved } from "../lib/unsaved.js";
-import { words } from "../words.js";
 
 interface Props {
   title: string;
@@ -26,7 +25,7 @@ export default function Dialog({ title, onClose, wide, children }: Props) {
       <DialogHeading className="any">{title}</DialogHeading>
       {children}
       {/* After the content, whose first field has the focus at the start. */}
-      <DialogDismiss className="button plain">{words.close}</DialogDismiss>
+      <DialogDismiss className="button plain">Close</DialogDismiss>
     </Ariakit>
   );
 }

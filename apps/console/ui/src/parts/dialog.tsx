@@ -1,6 +1,6 @@
 import type { ComponentProps, ReactNode } from "react";
+import { UNREACHABLE } from "../lib/api.js";
 import { later } from "../lib/later.js";
-import { words } from "../words.js";
 import { Boundary } from "./boundary.js";
 import { notify } from "./notices.js";
 
@@ -18,7 +18,7 @@ export function Dialog(props: ComponentProps<typeof Body>) {
 /** A dialog whose code is loaded when it opens. If that fails, a notice says so. */
 export function Opens({ onClose, children }: { onClose: () => void; children: ReactNode }) {
   const fail = () => {
-    notify("bad", words.shell.unreachable);
+    notify("bad", UNREACHABLE);
     onClose();
   };
   return <Boundary onError={fail}>{children}</Boundary>;

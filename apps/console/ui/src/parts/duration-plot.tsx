@@ -4,7 +4,6 @@ import { useEffect, useRef } from "react";
 import UPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { fullTime, shortTime, useZone } from "../lib/time.js";
-import { words } from "../words.js";
 import { toneOf } from "./state.js";
 
 interface Props {
@@ -66,7 +65,7 @@ export default function DurationPlot({ runs, label }: Props) {
       width: 0,
       paths: () => null,
       points: { show: true, size: 5, fill: stroke, width: 0 },
-      value: (_: unknown, ms: number | null) => (ms === null ? words.none : duration(ms)),
+      value: (_: unknown, ms: number | null) => (ms === null ? "–" : duration(ms)),
     });
     const today = Date.now();
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
@@ -88,7 +87,7 @@ export default function DurationPlot({ runs, label }: Props) {
         series: [
           {
             label: "Started",
-            value: (_, at) => (at === null ? words.none : fullTime(at * 1_000, zone)),
+            value: (_, at) => (at === null ? "–" : fullTime(at * 1_000, zone)),
           },
           points("Ended well", ok),
           points("Failed", bad),

@@ -1,14 +1,11 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import { Link } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useCall, useLater } from "../lib/query.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 import { Changed, Edits } from "./changed.js";
 import { Curve } from "./curve.js";
 import { Time } from "./time.js";
-
-const w = words.effect;
 
 /** Answers of dry runs: each operation has some of these. */
 interface Answer {
@@ -54,7 +51,7 @@ export function Effect({ of }: { of: Answer }) {
       {moved === undefined ? null : <Moved of={moved} />}
       {total === undefined ? null : (
         <strong>
-          {left === undefined ? `${counted(total, "time", "times")} in this range.` : w.again(total)}
+          {timesText(total, left)}
           {until === undefined ? null : (
             <>
               {", over by"} <Time at={until} />.
@@ -65,16 +62,14 @@ export function Effect({ of }: { of: Answer }) {
       {count === undefined ? null : (
         <strong>
           {edits && refused?.count
-            ? words.bulk.edit.none
-            : tasks === undefined
-              ? w.tasks(count)
-              : w.runs(count, tasks)}
+            ? "The change does not fit all of them, so none is changed:"
+            : countOf(count, tasks)}
         </strong>
       )}
       {edits ? null : <Sample of={sample} count={count ?? 0} />}
       {curve === undefined || count === 0 ? null : <Curve of={curve} />}
       {left ? (
-        <span>{`${counted(left, "failure is", "failures are")} left out: succeeded since, under way, or about to be run again.`}</span>
+        <span>{`${countText(left, "failure is", "failures are")} left out: succeeded since, under way, or about to be run again.`}</span>
       ) : null}
       {refused === undefined || refused.count === 0 ? null : <Refused of={refused} />}
     </div>
@@ -84,23 +79,39 @@ export function Effect({ of }: { of: Answer }) {
     <>
       {note}
       <Edits of={edits} />
-      {count !== undefined && count > edits.length ? <p>{w.others(count - edits.length)}</p> : null}
+      {count !== undefined && count > edits.length ? (
+        <p>{`and ${countText(count - edits.length, "other")}`}</p>
+      ) : null}
     </>
   );
+}
+
+/** Times of a backfill, or runs that are run again, of which some failures are left out. */
+function timesText(total: number, left: number | undefined): string {
+  if (left === undefined) return `${countText(total, "time")} in this range.`;
+  return total === 0 ? "This would run nothing again." : `Runs ${countText(total, "run")} again`;
+}
+
+/** Tasks that are changed; or runs that are ended, of some tasks. */
+function countOf(count: number, tasks: number | undefined): string {
+  if (tasks === undefined)
+    return count === 0 ? "This would change no task." : `This concerns ${countText(count, "task")}:`;
+  if (count === 0) return "No run would end: none is open.";
+  return `This ends ${countText(count, "run")} of ${countText(tasks, "task")}:`;
 }
 
 function Refused({ of: { count, sample } }: { of: NonNullable<Answer["refused"]> }) {
   const rest = count - sample.length;
   return (
     <>
-      <strong>{`${counted(count, "task", "tasks")} refused:`}</strong>
+      <strong>{`${countText(count, "task")} refused:`}</strong>
       <ul>
         {sample.map(({ task, message }) => {
           const name =
             typeof task === "string" ? task : shortName({ id: task.id, owner: task.owner ?? "system" });
           return <li key={`${name} ${message}`} className="any">{`${name}: ${message}`}</li>;
         })}
-        {rest > 0 ? <li>{w.others(rest)}</li> : null}
+        {rest > 0 ? <li>{`and ${countText(rest, "other")}`}</li> : null}
       </ul>
     </>
   );
@@ -111,13 +122,15 @@ function Holds({ of: { tasks, starts, until, running, warnings } }: { of: NonNul
   if (warning) return <span>{`${warning.message} ${warning.remedy}`}</span>;
   return (
     <span>
-      {`Concerns ${counted(tasks, "task", "tasks")}`}
+      {`Concerns ${countText(tasks, "task")}`}
       {starts === undefined ? null : (
         <>
-          , {`${counted(starts, "start", "starts")} until`} <Time at={until} />
+          , {`${countText(starts, "start")} until`} <Time at={until} />
         </>
       )}
-      {running === 0 ? "" : `; ${w.running(running)}`}
+      {running === 0
+        ? ""
+        : `; ${running === 1 ? "1 runs and goes on" : `${running.toLocaleString("en")} run and go on`}`}
     </span>
   );
 }
@@ -125,13 +138,13 @@ function Holds({ of: { tasks, starts, until, running, warnings } }: { of: NonNul
 function Moved({ of: { count, sample } }: { of: NonNullable<Answer["moved"]> }) {
   return (
     <>
-      <strong>{`${counted(count, "task gets", "tasks get")} another next time${count === 0 ? "." : ":"}`}</strong>
+      <strong>{`${countText(count, "task gets", "tasks get")} another next time${count === 0 ? "." : ":"}`}</strong>
       <ul>
         {sample.map(({ before, after, ...task }) => (
           <li key={taskPath(task)}>
             <Link href={taskPath(task)}>{shortName(task)}</Link>{" "}
-            {before === undefined ? words.none : <Time at={before} />} →{" "}
-            {after === undefined ? words.none : <Time at={after} />}
+            {before === undefined ? "–" : <Time at={before} />} →{" "}
+            {after === undefined ? "–" : <Time at={after} />}
           </li>
         ))}
       </ul>
@@ -146,7 +159,7 @@ function Sample({ of, count }: { of: NonNullable<Answer["sample"]>; count: numbe
       {of.map((one) => (
         <li key={"run" in one ? one.run : taskPath(one)}>{shortName("run" in one ? one.task : one)}</li>
       ))}
-      {count > of.length ? <li>{w.others(count - of.length)}</li> : null}
+      {count > of.length ? <li>{`and ${countText(count - of.length, "other")}`}</li> : null}
     </ul>
   );
 }

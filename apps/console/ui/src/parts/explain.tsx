@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { type Named, refOf, runPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
 import { typedTime, useVoice, useZone } from "../lib/time.js";
-import { words } from "../words.js";
+import { nameOf } from "../words.js";
 import { Button } from "./button.js";
 import { Loaded } from "./page.js";
 import { Badge, type Tone } from "./state.js";
@@ -111,7 +111,7 @@ export function Answer({ task, at, onPick }: Omit<Props, "own"> & { at: number }
               <strong>
                 <Time at={time} own={own} />
               </strong>{" "}
-              <Badge tone={TONES[verdict] ?? "none"}>{words.explain.verdicts[verdict]}</Badge>{" "}
+              <Badge tone={TONES[verdict] ?? "none"}>{nameOf(verdict)}</Badge>{" "}
               <Prose of={explanationText(explanation, voice)} own={own} />
             </p>
             {hold === undefined ? null : (
@@ -127,7 +127,7 @@ export function Answer({ task, at, onPick }: Omit<Props, "own"> & { at: number }
                   return (
                     // biome-ignore lint/suspicious/noArrayIndexKey: the list only grows
                     <li key={`${code} ${i}`}>
-                      <span className="soft">{at === undefined ? words.none : <Time at={at} />}</span>
+                      <span className="soft">{at === undefined ? "–" : <Time at={at} />}</span>
                       {run === undefined ? text : <Link href={runPath(run)}>{text}</Link>}
                     </li>
                   );

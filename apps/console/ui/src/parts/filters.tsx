@@ -1,17 +1,25 @@
 import { useSearchParams } from "wouter";
 import { useMe } from "../lib/me.js";
+import { labelOf } from "../words.js";
 import { Button } from "./button.js";
 import { NameInput } from "./name-input.js";
 
 interface Props<Name extends string> {
   names: readonly Name[];
-  labels: Readonly<Record<Name, string>>;
   /** Text of the button. */
-  act: string;
+  act?: string;
 }
 
+/** Labels of fields that have another than their name. */
+const LABELS: Readonly<Record<string, string>> = {
+  task: "Task id",
+  note: "Pause note",
+  text: "Name, type, error",
+  took: "Took at least, 30s",
+};
+
 /** Fields that are kept in the address. A token that is bound to owners has no choice of an owner here. */
-export function Filters<Name extends string>({ names, labels, act }: Props<Name>) {
+export function Filters<Name extends string>({ names, act = "Filter" }: Props<Name>) {
   const { wide } = useMe();
   const [params, setParams] = useSearchParams();
   return (
@@ -30,15 +38,16 @@ export function Filters<Name extends string>({ names, labels, act }: Props<Name>
     >
       {names
         .filter((name) => wide || name !== "owner")
-        .map((name) => (
+        .map((name) => [name, LABELS[name] ?? labelOf(name)] as const)
+        .map(([name, label]) => (
           <NameInput
             key={name}
             of={name}
             name={name}
-            size={Math.max(9, labels[name].length)}
+            size={Math.max(9, label.length)}
             maxLength={500}
-            aria-label={labels[name]}
-            placeholder={labels[name]}
+            aria-label={label}
+            placeholder={label}
             defaultValue={params.get(name) ?? ""}
           />
         ))}

@@ -9,13 +9,12 @@ import { useAct, useCall } from "../lib/query.js";
 import { type Pattern, withPattern } from "../lib/schedule-form.js";
 import { useZone } from "../lib/time.js";
 import { done, type Undo } from "../lib/undo.js";
-import { words } from "../words.js";
 import { Ask } from "./ask.js";
 import { Button, Chips } from "./button.js";
 import { Days } from "./days.js";
 import { Prose, Relative, Time } from "./time.js";
 
-const w = words.freezes;
+const KINDS = { once: "From a time to a time", windows: "In recurring windows" };
 type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 
 /** The time of a freeze: its end, or its windows. */
@@ -40,7 +39,7 @@ export function FreezeTime({
       ) : (
         <>
           {" "}
-          {words.task.until} <Time at={end} /> (<Relative at={end} />)
+          to <Time at={end} /> (<Relative at={end} />)
         </>
       )}
     </>
@@ -59,7 +58,7 @@ export function FrozenNotes({ task }: { task: Task }) {
   const { act } = useMe();
   const { data } = useCall("freezes.list", {});
   const lift = useAct(({ id }: FreezeView) => call("freezes.delete", { id }), {
-    onDone: (_, freeze) => done(words.held.lifted, again(freeze)),
+    onDone: (_, freeze) => done("It is lifted.", again(freeze)),
   });
   const its = data?.freezes.filter((one) => covers(one, task)) ?? [];
   return its.map((freeze) => (
@@ -67,13 +66,13 @@ export function FrozenNotes({ task }: { task: Task }) {
       <span>
         {freeze.active ? `Frozen: ${scopeText(freeze)}` : `To be frozen: ${scopeText(freeze)}`},{" "}
         <FreezeTime freeze={freeze} />
-        {freeze.by === undefined ? "" : `, ${words.by(freeze.by)}`}
+        {freeze.by === undefined ? "" : `, by ${freeze.by}`}
         {freeze.note === undefined ? "" : `: ${freeze.note}`}
       </span>{" "}
       {act && freeze.tasks?.length === 1 ? (
-        <Button onClick={() => lift.mutate(freeze)}>{words.held.lift}</Button>
+        <Button onClick={() => lift.mutate(freeze)}>Lift</Button>
       ) : (
-        <Link href="/held">{words.held.title}</Link>
+        <Link href="/held">Held</Link>
       )}
     </p>
   ));
@@ -89,14 +88,14 @@ interface NewProps {
 /** Freezes a scope, or the tasks that are given: now or from a time, until a time, or in recurring windows. */
 export function NewFreeze({ tasks, owner, onClose }: NewProps) {
   const zone = useZone();
-  const [kind, setKind] = useState<keyof typeof w.kinds>("once");
+  const [kind, setKind] = useState<keyof typeof KINDS>("once");
   const [begins, setBegins] = useState<Pattern>({ week: [], month: [], times: ["18:00"] });
   const windows = withPattern({ cron: "", timezone: zone }, begins);
   const kinds = (
     <div key="kinds" className="chips">
       <Chips
-        names={Object.keys(w.kinds) as (keyof typeof w.kinds)[]}
-        text={(name) => w.kinds[name]}
+        names={Object.keys(KINDS) as (keyof typeof KINDS)[]}
+        text={(name) => KINDS[name]}
         chosen={kind}
         onPick={setKind}
       />
@@ -105,7 +104,7 @@ export function NewFreeze({ tasks, owner, onClose }: NewProps) {
   return (
     <Ask
       title="Freeze tasks"
-      act={w.freeze}
+      act="Freeze"
       does="freezes.put"
       given={{
         ...(tasks && { tasks: tasks.map(refOf) }),

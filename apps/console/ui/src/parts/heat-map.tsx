@@ -1,12 +1,10 @@
 import type { AnswerTo } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import { hoursOf, levelOf, limitsOf } from "../lib/heat.js";
 import { shortTime, useNow, useZone } from "../lib/time.js";
-import { words } from "../words.js";
 import { Scroll } from "./page.js";
 import "./heat-map.css";
-import { counted } from "../words-count.js";
 
-const w = words.load;
 const MINUTE = 60_000;
 
 interface Props {
@@ -25,14 +23,14 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
   const limits = limitsOf(counts);
   const peaks = new Set(busiest.map(({ at }) => at));
   const text = [
-    `${counted(total, "start", "starts")} of ${counted(tasks, "task", "tasks")}`,
+    `${countText(total, "start")} of ${countText(tasks, "task")}`,
     most &&
       `most in one minute: ${most.count.toLocaleString("en")}, ${counts.filter((n) => n === most.count).length === 1 ? "at" : `in ${counts.filter((n) => n === most.count).length.toLocaleString("en")} minutes, the first at`} ${shortTime(most.at, zone, now)}`,
   ];
   return (
     <div className="body stack">
       <p>{text.filter(Boolean).join("; ")}</p>
-      <Scroll label={w.map}>
+      <Scroll label="Planned starts, minute by minute">
         <table className="heat">
           <thead>
             <tr className="small soft">
@@ -60,7 +58,7 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
                     viewBox="0 0 60 1"
                     preserveAspectRatio="none"
                     role="img"
-                    aria-label={w.cell(shortTime(at, zone, now), sum)}
+                    aria-label={`${shortTime(at, zone, now)}: ${countText(sum, "start")}`}
                     onClick={(event) => {
                       const { left, width } = event.currentTarget.getBoundingClientRect();
                       const minute = Math.floor(((event.clientX - left) / width) * 60);
@@ -79,7 +77,7 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
                         width="1"
                         height="1"
                       >
-                        <title>{w.cell(shortTime(cell.at, zone, now), cell.count)}</title>
+                        <title>{`${shortTime(cell.at, zone, now)}: ${countText(cell.count, "start")}`}</title>
                       </rect>
                     ))}
                   </svg>

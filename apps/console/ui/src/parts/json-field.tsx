@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { words } from "../words.js";
 import { Field } from "./confirm.js";
 import type { FieldPath } from "./form.js";
 
@@ -21,7 +20,7 @@ export function JsonField({ label, hint, path, value, onEdit }: Props) {
   const [typed, setTyped] = useState({ text: "", of: "" });
   const text = typed.of === JSON.stringify(value) ? typed.text : (JSON.stringify(value, null, 2) ?? "");
   const isWrong = text !== "" && parsed(text) === undefined;
-  const shown = isWrong ? words.notJson : hint;
+  const shown = isWrong ? "This is not JSON yet." : hint;
   return (
     <Field label={label} hint={shown} path={path}>
       <textarea
@@ -29,7 +28,7 @@ export function JsonField({ label, hint, path, value, onEdit }: Props) {
         spellCheck={false}
         required
         aria-invalid={isWrong}
-        ref={(field) => field?.setCustomValidity(isWrong ? words.notJson : "")}
+        ref={(field) => field?.setCustomValidity(isWrong ? "This is not JSON yet." : "")}
         value={text}
         onChange={({ target }) => {
           const is = parsed(target.value);

@@ -2,7 +2,6 @@ import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { useKeys } from "../lib/keys.js";
 import { store } from "../lib/store.js";
-import { words } from "../words.js";
 import { Button } from "./button.js";
 import type { Tone } from "./state.js";
 
@@ -84,13 +83,13 @@ function Shown({ notice }: { notice: Notice }) {
       {undo === undefined ? null : (
         <Button
           aria-keyshortcuts="u"
-          title={`${words.changes.undo} (u)`}
+          title="Undo (u)"
           onClick={() => {
             leave();
             take(notice);
           }}
         >
-          {words.changes.undo}
+          Undo
         </Button>
       )}
       <Button
@@ -100,7 +99,7 @@ function Shown({ notice }: { notice: Notice }) {
           close(id);
         }}
       >
-        {words.close}
+        Close
       </Button>
     </li>
   );

@@ -4,7 +4,6 @@ import { ApiError, Unreachable } from "../lib/api.js";
 import { IsBeside } from "../lib/beside.js";
 import type { Answer } from "../lib/query.js";
 import { useStanding } from "../lib/standing.js";
-import { words } from "../words.js";
 import { Button } from "./button.js";
 import { Prose } from "./time.js";
 
@@ -18,7 +17,7 @@ export function PageHead({
   badge?: ReactNode;
   children?: ReactNode;
 }) {
-  const text = [...useStanding().texts, title, words.product].join(" · ");
+  const text = [...useStanding().texts, title, "Carillon"].join(" · ");
   const isBeside = useContext(IsBeside);
   useEffect(() => {
     if (!isBeside) document.title = text;

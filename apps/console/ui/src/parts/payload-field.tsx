@@ -8,11 +8,9 @@ import {
   withValue,
 } from "../lib/payload-form.js";
 import { useCall, useLater } from "../lib/query.js";
-import { words } from "../words.js";
 import { Field } from "./confirm.js";
 import { JsonField } from "./json-field.js";
 
-const w = words.edit;
 const NAME = /^[\w.-]{1,128}$/;
 
 interface Props {
@@ -32,7 +30,7 @@ export function PayloadField({ queue, type, hint, value, onEdit }: Props) {
   const fields = schema && formOf(schema, value);
   return (
     <fieldset className="schedule">
-      <legend>{w.fields.payload}</legend>
+      <legend>Payload</legend>
       {fields ? <Fields of={fields} payload={value as Payload} onEdit={onEdit} /> : null}
       {schema && "maxProperties" in schema && schema.maxProperties === 0 ? (
         <p className="small soft">This type takes no payload.</p>

@@ -1,6 +1,5 @@
 import { back } from "../lib/meant.js";
 import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
-import { words } from "../words.js";
 import { Chips } from "./button.js";
 
 /** Changes parameters of an address. */
@@ -13,6 +12,8 @@ export const changed = (change: Readonly<Record<string, string | undefined>>) =>
   return now;
 };
 
+const NAMES = { day: "24 hours", night: "Last night", yesterday: "Yesterday", week: "7 days" };
+
 /** Ranges of time to pick. */
 export function Ranges({ onPick }: { onPick: (range: object) => void }) {
   const ranges = back(fieldTime(useNow(), useZone()));
@@ -21,7 +22,7 @@ export function Ranges({ onPick }: { onPick: (range: object) => void }) {
       <span aria-hidden="true" className="chip-gap" />
       <Chips
         names={Object.keys(ranges) as (keyof typeof ranges)[]}
-        text={(name) => words.runs_.ranges[name]}
+        text={(name) => NAMES[name]}
         chosen={undefined}
         onPick={(name) => onPick(ranges[name])}
       />

@@ -1,7 +1,7 @@
 import type { InputTo } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { counted } from "../words-count.js";
 import { Ask } from "./ask.js";
 import { notify } from "./notices.js";
 
@@ -24,7 +24,7 @@ export function ReplayDialog({ title, of, onClose }: { title: string; of: Runs; 
       }}
       shows="first"
       onDone={({ total, batch }) => {
-        notify("ok", `${counted(total, "run is", "runs are")} run again.`);
+        notify("ok", `${countText(total, "run is", "runs are")} run again.`);
         if (batch !== undefined) navigate(`/runs?filter=backfills&batch=${batch}`);
       }}
       onClose={onClose}

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import type { Selection } from "../lib/selection.js";
 import { useNow } from "../lib/time.js";
-import { words } from "../words.js";
+import { nameOf } from "../words.js";
 import { Changing } from "./changing.js";
 import { RowLink } from "./row-link.js";
 import { Badge, RunBadge, toneOf } from "./state.js";
@@ -51,7 +51,7 @@ export function RunRows({ runs, withTask, selection, own }: Props) {
                 <Time at={nominal} own={own} />
               </Link>
             )}
-            {trigger === "schedule" ? null : <Badge>{words.triggers[trigger]}</Badge>}
+            {trigger === "schedule" ? null : <Badge>{nameOf(trigger)}</Badge>}
             {attempts > 1 ? <span className="soft small">{`${attempts} attempts`}</span> : null}
             <span className="end soft">
               {started === undefined ? "" : duration(Math.max(0, (finished ?? now) - started))}{" "}

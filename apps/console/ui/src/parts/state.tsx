@@ -1,7 +1,7 @@
 import { type Display, displayText } from "@carillon/ops/words";
 import type { Outcome, Task } from "@carillon/sdk";
 import { useVoice } from "../lib/time.js";
-import { words } from "../words.js";
+import { nameOf } from "../words.js";
 
 export type Tone = "ok" | "bad" | "warn" | "run" | "skip" | "none";
 
@@ -32,14 +32,14 @@ export function Badge({ tone = "none", children }: { tone?: Tone; children: Reac
 
 /** Outcome of a run. A success is as usual, and has no badge. */
 export function OutcomeBadge({ outcome }: { outcome: Outcome }) {
-  if (outcome === "succeeded") return <span className="soft">{words.outcomes[outcome]}</span>;
-  return <Badge tone={toneOf(outcome)}>{words.outcomes[outcome]}</Badge>;
+  if (outcome === "succeeded") return <span className="soft">{nameOf(outcome)}</span>;
+  return <Badge tone={toneOf(outcome)}>{nameOf(outcome)}</Badge>;
 }
 
 /** State of a run; once it is final, its outcome. */
 export function RunBadge({ run }: { run: { state: string; outcome?: Outcome | undefined } }) {
   if (run.outcome) return <OutcomeBadge outcome={run.outcome} />;
-  return <Badge tone="run">{words.runStates[run.state] ?? run.state}</Badge>;
+  return <Badge tone="run">{nameOf(run.state)}</Badge>;
 }
 
 /** Tones of states that a person may have to see to; the others are as usual, and have no badge. */

@@ -1,6 +1,5 @@
 import type { KeyboardEvent, MouseEvent } from "react";
 import { shortTime, useNow, useZone } from "../lib/time.js";
-import { words } from "../words.js";
 import { share, summary, type Tick, tickText, toneOfTick } from "./ticks.js";
 
 /** UTC ms, both included. */
@@ -60,7 +59,7 @@ export function TickTrack({ ticks, range, onPick, picked }: Props) {
         aria-valuemin={0}
         aria-valuemax={Math.max(0, ticks.length - 1)}
         aria-valuenow={Math.max(0, here)}
-        aria-valuetext={here < 0 ? words.ticks.noneChosen : tickText(ticks[here]!, zone, now)}
+        aria-valuetext={here < 0 ? "none chosen" : tickText(ticks[here]!, zone, now)}
         onKeyDown={press}
         onClick={click}
       >

@@ -3,9 +3,9 @@ import { duration } from "@carillon/ops/words";
 import type { Named } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
 import { shortTime } from "../lib/time.js";
-import { words } from "../words.js";
 import { type Tone, toneOf } from "./state.js";
 import "./ticks.css";
+import { nameOf } from "../words.js";
 
 export type Tick = AnswerTo<"occurrences.ticks">["ticks"][number];
 
@@ -45,14 +45,15 @@ export function tickText(tick: Tick, zone: string, now: number): string {
     tick.started === undefined || tick.finished === undefined
       ? undefined
       : duration(tick.finished - tick.started);
-  return `${at}: ${words.outcomes[tick.outcome]}${took === undefined ? "" : ` in ${took}`}`;
+  return `${at}: ${nameOf(tick.outcome)}${took === undefined ? "" : ` in ${took}`}`;
 }
 
 /** Text alternative of a strip. */
 export function summary(ticks: readonly Tick[]): string {
   const counts = { succeeded: 0, failed: 0, skipped: 0, other: 0, open: 0, held: 0, planned: 0 };
   for (const tick of ticks) counts[kindOf(tick)] += 1;
-  return words.ticks.summary(counts);
+  const given = Object.entries(counts).filter(([, n]) => n > 0);
+  return given.length === 0 ? "No ticks" : `Ticks: ${given.map(([kind, n]) => `${n} ${kind}`).join(", ")}`;
 }
 
 function kindOf({ state, outcome }: Tick) {

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { CircleQuestionMark, Command } from "lucide";
 import { useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
-import { api, bindTo, ROOT, useContact } from "../lib/api.js";
+import { api, bindTo, ROOT, UNREACHABLE, useContact } from "../lib/api.js";
 import { showBeside, useBeside } from "../lib/beside.js";
 import { moveRow, pressButton, useKeys, useTypedAhead } from "../lib/keys.js";
 import { later } from "../lib/later.js";
@@ -16,7 +16,6 @@ import { Opens } from "../parts/dialog.js";
 import { Icon } from "../parts/icon.js";
 import { Notices } from "../parts/notices.js";
 import { Loaded, PageHead } from "../parts/page.js";
-import { words } from "../words.js";
 import { Beside } from "./beside.js";
 import { Help } from "./help.js";
 import { Nav, Tabs } from "./nav.js";
@@ -110,10 +109,10 @@ function Shell({ me }: { me: Me }) {
       <a className="skip" href={`${location}#main`} onClick={(event) => focusMain(event, main.current)}>
         Skip to the content
       </a>
-      <aside className="side" aria-label={words.product} data-open={menu || undefined}>
+      <aside className="side" aria-label="Carillon" data-open={menu || undefined}>
         <Link href="/" className="brand">
           <img src={`${ROOT}carillon.svg`} width="24" height="24" alt="" />
-          {words.product}
+          Carillon
         </Link>
         <Nav onGo={() => setMenu(false)} />
         <div className="foot">
@@ -136,8 +135,8 @@ function Shell({ me }: { me: Me }) {
           <Search />
           <Button
             look="icon"
-            aria-label={words.palette.title}
-            title={`${words.palette.title} (Ctrl K)`}
+            aria-label="Go to, or do"
+            title="Go to, or do (Ctrl K)"
             onClick={() => setPalette(true)}
           >
             <Icon of={Command} />
@@ -146,16 +145,15 @@ function Shell({ me }: { me: Me }) {
           <span
             className="live small soft end"
             data-live={live}
-            title={words.shell.liveHints[String(live) as "true"]}
+            title={
+              live
+                ? "Changes are shown as they happen."
+                : "No events arrive, or something cannot be read: the page tries again every few seconds."
+            }
           >
             {live ? "live" : "every 5 s"}
           </span>
-          <Button
-            look="icon"
-            aria-label={words.shell.help}
-            title={words.shell.help}
-            onClick={() => setHelps(true)}
-          >
+          <Button look="icon" aria-label="Keys and help" title="Keys and help" onClick={() => setHelps(true)}>
             <Icon of={CircleQuestionMark} />
           </Button>
         </header>
@@ -164,13 +162,16 @@ function Shell({ me }: { me: Me }) {
           <div onClick={({ target, currentTarget }) => choose(rowAt(target as Element, currentTarget))}>
             {contact === "ok" ? null : (
               <p className="note" data-tone="bad" role="alert">
-                {words.shell[contact]}{" "}
                 {contact === "unreachable" ? (
-                  "This page may be out of date; it tries again by itself."
+                  `${UNREACHABLE} This page may be out of date; it tries again by itself.`
                 ) : (
-                  <a href={ROOT} target="_blank" rel="noreferrer">
-                    Sign in
-                  </a>
+                  <>
+                    Your session has ended. Sign in again in another window, and go on here: nothing that you
+                    have entered is lost.{" "}
+                    <a href={ROOT} target="_blank" rel="noreferrer">
+                      Sign in
+                    </a>
+                  </>
                 )}
               </p>
             )}
@@ -210,7 +211,7 @@ function Owner({ me: { owners = [] } }: { me: Me }) {
   return (
     <select
       className="input owner"
-      aria-label={words.list.owner}
+      aria-label="Owner"
       value={ownerOf(owners)}
       onChange={(event) => {
         sessionStorage.setItem(OWNER_KEY, event.target.value);

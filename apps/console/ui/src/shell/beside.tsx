@@ -6,9 +6,6 @@ import { useKeys } from "../lib/keys.js";
 import { Boundary } from "../parts/boundary.js";
 import { Button } from "../parts/button.js";
 import { Icon } from "../parts/icon.js";
-import { words } from "../words.js";
-
-const w = words.shell;
 
 /** The page of the chosen row beside its list, where the focus stays. @param children all pages */
 export function Beside({ path, children }: { path: string; children: ReactNode }) {
@@ -19,13 +16,13 @@ export function Beside({ path, children }: { path: string; children: ReactNode }
   };
   useKeys({ Escape: close });
   return (
-    <section className="beside" aria-label={w.beside}>
+    <section className="beside" aria-label="The chosen row">
       <p className="inline small soft">
-        <span>{w.besideKeys}</span>
+        <span>j, k: next and previous</span>
         <Link className="end" href={path}>
-          {w.open}
+          Open the page
         </Link>
-        <Button look="icon" aria-label={words.close} title={`${words.close} (Esc)`} onClick={close}>
+        <Button look="icon" aria-label="Close" title="Close (Esc)" onClick={close}>
           <Icon of={X} />
         </Button>
       </p>

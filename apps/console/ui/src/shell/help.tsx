@@ -1,12 +1,37 @@
 import { Dialog } from "../parts/dialog.js";
-import { words } from "../words.js";
+
+const KEYS = [
+  ["Ctrl K", "Go to a task, an owner, a queue or a page, or do something with what is open"],
+  ["/", "Search tasks"],
+  ["j, k", "Next and previous row; of tasks and runs, the page of each stands beside the list"],
+  ["Enter", "Open the row"],
+  ["Space", "Select the row"],
+  ["u", "Undo what was just done"],
+  ["r", "Run the open or chosen task now, or the run again"],
+  ["p", "Pause it, or resume it"],
+  ["e", "Edit it"],
+  ["f", "Freeze it"],
+  ["g n", "Now"],
+  ["g t", "Tasks"],
+  ["g r", "Runs"],
+  ["g e", "Errors"],
+  ["g h", "Held"],
+  ["Esc", "Close a dialog or what stands beside the list, or leave a field"],
+  ["?", "This help"],
+];
+
+const COMMANDS = [
+  ["carillon status", "is everything on time?"],
+  ["carillon list", "all tasks, and when each runs next"],
+  ["carillon explain TASK TIME", "why did it, or did it not, run then?"],
+  ["carillon journal --failures", "what failed"],
+];
 
 export function Help({ onClose }: { onClose: () => void }) {
-  const { title, keys, cli, commands } = words.help;
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title="Keys" onClose={onClose}>
       <dl className="facts">
-        {keys.map(([key, text]) => (
+        {KEYS.map(([key, text]) => (
           <div key={key} style={{ display: "contents" }}>
             <dt>
               <kbd>{key}</kbd>
@@ -15,9 +40,9 @@ export function Help({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
-      <h3>{cli}</h3>
+      <h3>The same from a terminal</h3>
       <dl className="facts">
-        {commands.map(([command, text]) => (
+        {COMMANDS.map(([command, text]) => (
           <div key={command} style={{ display: "contents" }}>
             <dt>
               <code>{command}</code>

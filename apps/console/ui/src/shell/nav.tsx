@@ -6,7 +6,6 @@ import { useMe } from "../lib/me.js";
 import { useStanding } from "../lib/standing.js";
 import { pagesOf } from "../pages.js";
 import { Icon } from "../parts/icon.js";
-import { words } from "../words.js";
 
 /** The pages, with what waits in them, and Bull Board. The icon of the window shows the state. */
 export function Nav({ onGo }: { onGo: () => void }) {
@@ -18,8 +17,8 @@ export function Nav({ onGo }: { onGo: () => void }) {
   }, [mark]);
   const roomOf = (path: string) => path.split("/")[1];
   const waits: Readonly<Record<string, readonly [number, string]>> = {
-    "/errors": [failing, words.shell.failing(failing)],
-    "/held": [held, words.shell.held(held)],
+    "/errors": [failing, `${failing.toLocaleString("en")} failing`],
+    "/held": [held, `${held.toLocaleString("en")} held`],
   };
   return (
     <nav className="nav" aria-label="Pages">
@@ -63,7 +62,7 @@ export function Tabs() {
   const [location] = useLocation();
   if (!location.startsWith("/settings/")) return null;
   return (
-    <nav className="chips tabs" aria-label={words.settings.title}>
+    <nav className="chips tabs" aria-label="Settings">
       {pagesOf("tab", me).map(({ path, name }) => (
         <Link key={path} className="chip" href={path} aria-current={path === location ? "page" : undefined}>
           {name}

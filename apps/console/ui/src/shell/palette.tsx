@@ -1,4 +1,4 @@
-import { displayText } from "@carillon/ops/words";
+import { countText, displayText } from "@carillon/ops/words";
 import { type RefObject, useEffect, useId, useState } from "react";
 import { useLocation } from "wouter";
 import { ownerPath, shortName, taskPath } from "../lib/api.js";
@@ -8,15 +8,12 @@ import { bothTimes, useNow, useZone } from "../lib/time.js";
 import { pagesOf } from "../pages.js";
 import { Dialog } from "../parts/dialog.js";
 import { useSuggestions } from "../parts/name-input.js";
-import { words } from "../words.js";
-import { counted } from "../words-count.js";
 
-const w = words.palette;
 /** Most entries of each kind that the server knows. */
 const MOST = 6;
 
 interface Entry {
-  readonly kind: keyof typeof w.kinds;
+  readonly kind: "action" | "page" | "task" | "owner" | "queue";
   readonly text: string;
   /** Address of its page, or the action. */
   readonly to: string | (() => void);
@@ -60,16 +57,16 @@ export default function Palette({ typed, onClose }: { typed: RefObject<string>; 
   }, [waits, entries.length, isWhole]);
   const move: Readonly<Record<string, number>> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 };
   return (
-    <Dialog title={w.title} onClose={onClose}>
+    <Dialog title="Go to, or do" onClose={onClose}>
       <input
         className="input"
         role="combobox"
-        aria-label={w.label}
+        aria-label="Task, owner, queue, page or action"
         aria-expanded={entries.length > 0}
         aria-controls={id}
         aria-autocomplete="list"
         aria-activedescendant={entries.length > 0 ? `${id}${chosen}` : undefined}
-        placeholder={w.label}
+        placeholder="Task, owner, queue, page or action"
         maxLength={128}
         value={text}
         onFocus={() => {
@@ -92,7 +89,7 @@ export default function Palette({ typed, onClose }: { typed: RefObject<string>; 
           if (entry) pick(keyOf(entry));
         }}
       />
-      <div role="listbox" id={id} aria-label={w.title} className="palette">
+      <div role="listbox" id={id} aria-label="Go to, or do" className="palette">
         {entries.map((entry, i) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field, which keeps the focus
           <div
@@ -104,13 +101,15 @@ export default function Palette({ typed, onClose }: { typed: RefObject<string>; 
             onClick={() => open(entry)}
           >
             <span className="any">{entry.text}</span>{" "}
-            <span className="soft small">{entry.says ?? w.kinds[entry.kind]}</span>
+            <span className="soft small">
+              {entry.says ?? (entry.kind === "queue" ? "tasks of the queue" : entry.kind)}
+            </span>
           </div>
         ))}
       </div>
       <p className="soft small" role="status">
         {entries.length > 0
-          ? counted(entries.length, "entry", "entries")
+          ? countText(entries.length, "entry", "entries")
           : isWhole
             ? "Nothing has this in its name."
             : "Searching…"}
@@ -150,7 +149,7 @@ function useEntries(text: string, actions: readonly Entry[]): { entries: Entry[]
     ...[...pagesOf("nav", me), ...pagesOf("tab", me)].map(
       ({ path, name }): Entry => ({ kind: "page", text: name, to: path }),
     ),
-    ...(me.define ? [{ kind: "page", text: words.edit.newTitle, to: "/tasks/new" } as const] : []),
+    ...(me.define ? [{ kind: "page", text: "New task", to: "/tasks/new" } as const] : []),
   ];
   const entries = [
     ...fixed.filter((entry) => entry.text.toLowerCase().includes(text.toLowerCase())),

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { useKeys } from "../lib/keys.js";
-import { words } from "../words.js";
 
 /** Delay after the last key before the list is read, in ms. */
 const PATIENCE_MS = 250;
@@ -45,8 +44,8 @@ export function Search() {
           ref={field}
           className="input"
           type="search"
-          aria-label={words.shell.search}
-          placeholder={`${words.shell.search}  /`}
+          aria-label="Search tasks"
+          placeholder="Search tasks  /"
           value={text}
           maxLength={128}
           onChange={(event) => setText(event.target.value)}

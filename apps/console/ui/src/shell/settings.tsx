@@ -1,16 +1,14 @@
 import { density, theme } from "../lib/looks.js";
 import { zone } from "../lib/time.js";
-import { words } from "../words.js";
-
-const w = words.shell;
+import { labelOf } from "../words.js";
 
 /** Time zone, colours and height of rows, kept in this browser. */
 export function Settings() {
   return (
     <>
-      <Choice name={w.zone} of={zone} />
-      <Choice name={w.theme} of={theme} texts={w.themes} />
-      <Choice name={w.density} of={density} texts={w.densities} />
+      <Choice name="Times in" of={zone} />
+      <Choice name="Colours" of={theme} text={labelOf} />
+      <Choice name="Rows" of={density} text={(rows) => `${labelOf(rows)} rows`} />
     </>
   );
 }
@@ -19,10 +17,10 @@ interface Props<Value extends string> {
   name: string;
   of: { readonly choices: readonly Value[]; useValue(): Value; set(to: Value): void };
   /** Default: the values themselves. */
-  texts?: Readonly<Record<Value, string>>;
+  text?: (value: Value) => string;
 }
 
-function Choice<Value extends string>({ name, of, texts }: Props<Value>) {
+function Choice<Value extends string>({ name, of, text = String }: Props<Value>) {
   return (
     <select
       className="input"
@@ -33,7 +31,7 @@ function Choice<Value extends string>({ name, of, texts }: Props<Value>) {
     >
       {[...new Set(of.choices)].map((value) => (
         <option key={value} value={value}>
-          {texts?.[value] ?? value}
+          {text(value)}
         </option>
       ))}
     </select>

@@ -1,11 +1,10 @@
-import { type Display, duration } from "@carillon/ops/words";
+import { countText, type Display, duration } from "@carillon/ops/words";
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 import { Link } from "wouter";
 import { ownerPath, taskPath } from "../../lib/api.js";
 import { shortTime, useNow, useZone } from "../../lib/time.js";
 import { Empty } from "../../parts/page.js";
 import { TaskBadge } from "../../parts/state.js";
-import { words } from "../../words.js";
 import { Axis, Bands, Chart, Table } from "./frame.js";
 import { cellText, HEIGHT, Legend, Marks, Patterns, STRIP } from "./marks.js";
 import {
@@ -19,9 +18,7 @@ import {
 } from "./scale.js";
 import { Why } from "./why.js";
 import "./now.css";
-import { counted } from "../../words-count.js";
 
-const w = words.now;
 /** A move of the pointer that is a drag, in px. */
 const DRAG_PX = 5;
 
@@ -110,13 +107,11 @@ export function Board({ board, width: whole, view, set }: Props) {
                 <div
                   role="slider"
                   tabIndex={i === Math.min(active, rows.length - 1) ? 0 : -1}
-                  aria-label={`${row.name || w.untagged}: ${cellText(row.cells)}. Arrow keys move, Enter explains, Shift chooses a range.`}
+                  aria-label={`${row.name || "no tag"}: ${cellText(row.cells)}. Arrow keys move, Enter explains, Shift chooses a range.`}
                   aria-valuemin={0}
                   aria-valuemax={Math.round((to - from) / step) - 1}
                   aria-valuenow={Math.floor(((isPicked ? view.at! : now) - from) / step)}
-                  aria-valuetext={
-                    isPicked ? placeText(board, row, view.at!, zone, now) : words.ticks.noneChosen
-                  }
+                  aria-valuetext={isPicked ? placeText(board, row, view.at!, zone, now) : "none chosen"}
                   onKeyDown={press(row, i)}
                   {...pointer(row, i)}
                 >
@@ -163,7 +158,7 @@ export function Board({ board, width: whole, view, set }: Props) {
       <Chart
         name="Ended"
         values={board.ended}
-        text={(n) => words.runs(n)}
+        text={(n) => countText(n, "run")}
         {...scale}
         now={now}
         board={board}
@@ -172,7 +167,7 @@ export function Board({ board, width: whole, view, set }: Props) {
       <div className="foot stack">
         <Legend />
         {hidden === 0 ? null : (
-          <p className="small soft">{`${counted(hidden, "more row", "more rows")}, with less to see.`}</p>
+          <p className="small soft">{`${countText(hidden, "more row")}, with less to see.`}</p>
         )}
         <Table board={board} />
       </div>
@@ -204,7 +199,7 @@ function placeText(
 }
 
 function Name({ row: { name, task, display, timezone }, by }: { row: BoardRow; by: BoardData["by"] }) {
-  const text = name === "" ? w.untagged : task?.owner === "system" ? task.id : name;
+  const text = name === "" ? "no tag" : task?.owner === "system" ? task.id : name;
   const list = by === "owner" ? ownerPath(name) : `/tasks?${by}=${encodeURIComponent(name)}`;
   const href = task ? taskPath(task) : name === "" ? undefined : list;
   return (

@@ -1,10 +1,9 @@
 import { shortTime } from "../../lib/time.js";
 import { TableHead } from "../../parts/page.js";
-import { words } from "../../words.js";
-import { HEIGHT, MARKS, sumOf } from "./marks.js";
+import { labelOf } from "../../words.js";
+import { HEIGHT, MARKS, markText, sumOf } from "./marks.js";
 import { type BoardData, type BoardRow, keyOf, type Scale } from "./scale.js";
 
-const w = words.now;
 const CHART = 28;
 /** Least distance between times of the axis, in px. */
 const APART_PX = 72;
@@ -43,7 +42,7 @@ export function Axis({
         ))}
         {events.map(({ kind, at, name, by }) => (
           <path key={`${kind} ${name} ${at}`} className="event" data-kind={kind} d={`M${x(at)} 33l-4 -7h8z`}>
-            <title>{`${shortTime(at, zone, now)}: ${w.events[kind](name, by)}`}</title>
+            <title>{`${shortTime(at, zone, now)}: ${eventText(kind, name, by)}`}</title>
           </path>
         ))}
         <line className="now" x1={x(now)} x2={x(now)} y1="16" y2="34" />
@@ -53,6 +52,18 @@ export function Axis({
       </svg>
     </div>
   );
+}
+
+function eventText(kind: BoardData["events"][number]["kind"], name: string, by?: string): string {
+  if (kind !== "deploy") return `${kind} ${name} started`;
+  return `${name} was applied${by ? ` by ${by}` : ""}`;
+}
+
+const BANDS = { freeze: "frozen", "queue-paused": "queue paused", "task-paused": "paused" };
+
+function bandText({ kind, by, note }: BoardData["bands"][number]): string {
+  const what = kind === "queue-paused" ? "The queue is paused" : kind === "freeze" ? "Frozen" : "Paused";
+  return `${what}${by ? ` by ${by}` : ""}${note ? `: ${note}` : ""}`;
 }
 
 /** The freezes and pauses that concern a row's tasks, and the deploys. */
@@ -82,11 +93,11 @@ export function Bands({
         const kind = band.kind === "freeze" ? "freeze" : "pause";
         return right <= left ? null : (
           <g key={`${band.kind} ${band.from} ${band.to}`} className="band" data-kind={kind}>
-            <title>{w.bands[band.kind](band.by, band.note)}</title>
+            <title>{bandText(band)}</title>
             <rect x={left} width={right - left} height={HEIGHT} />
             {right - left > 70 ? (
               <text x={left + 4} y={HEIGHT - 3}>
-                {w.bandNames[band.kind]}
+                {BANDS[band.kind]}
               </text>
             ) : null}
           </g>
@@ -119,12 +130,12 @@ interface ChartProps extends Scale {
 export function Chart({ name, values, text, x, width, now, board: { from, to, step } }: ChartProps) {
   const most = Math.max(...values);
   const bar = (step / (to - from)) * width;
-  const label = `${name}: ${w.atMost(text(most))}`;
+  const label = `${name}: up to ${text(most)}`;
   return (
     <div className="board-row">
       <div className="name small soft">
         <span className="cut">{name}</span>
-        <span className="nowrap">{w.atMost(text(most))}</span>
+        <span className="nowrap">{`up to ${text(most)}`}</span>
       </div>
       <svg className="strip chart" width={width} height={CHART} role="img" aria-label={label}>
         <line className="axis" x1="0" x2={width} y1={CHART - 0.5} y2={CHART - 0.5} />
@@ -155,11 +166,11 @@ export function Table({ board: { rows, by } }: { board: BoardData }) {
       <summary className="small soft">As a table</summary>
       <div className="scroll">
         <table className="plain small">
-          <TableHead of={[w.by[by], ...MARKS.map((mark) => w.marks[mark])]} />
+          <TableHead of={[`${labelOf(by)}s`, ...MARKS.map((mark) => markText(mark))]} />
           <tbody>
             {rows.map((row) => (
               <tr key={keyOf(row)}>
-                <th scope="row">{row.name || w.untagged}</th>
+                <th scope="row">{row.name || "no tag"}</th>
                 {MARKS.map((mark) => (
                   <td key={mark}>{sumOf(row.cells, mark).toLocaleString("en")}</td>
                 ))}

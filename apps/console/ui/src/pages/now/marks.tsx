@@ -1,7 +1,4 @@
-import { words } from "../../words.js";
 import type { BoardCell } from "./scale.js";
-
-const w = words.now;
 
 /** Marks below the line, from the line down. */
 const ACTUAL = ["onTime", "backfilled", "late", "open", "failed", "missed", "skipped"] as const;
@@ -135,11 +132,15 @@ export function Legend() {
               <Shape mark={mark} x={2} y={2} width={8} height={10} />
             )}
           </svg>
-          {w.marks[mark]}
+          {markText(mark)}
         </li>
       ))}
     </ul>
   );
+}
+
+export function markText(mark: Mark): string {
+  return mark === "onTime" ? "on time" : mark === "open" ? "running or waiting" : mark;
 }
 
 export function sumOf(cells: readonly BoardCell[], mark: Mark): number {
@@ -150,7 +151,7 @@ export function sumOf(cells: readonly BoardCell[], mark: Mark): number {
 export function cellText(cells: readonly BoardCell[]): string {
   const text = MARKS.flatMap((mark) => {
     const n = sumOf(cells, mark);
-    return n === 0 ? [] : [`${n.toLocaleString("en")} ${w.marks[mark]}`];
+    return n === 0 ? [] : [`${n.toLocaleString("en")} ${markText(mark)}`];
   });
-  return text.length === 0 ? w.nothing : text.join(", ");
+  return text.length === 0 ? "nothing" : text.join(", ");
 }

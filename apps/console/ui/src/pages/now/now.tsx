@@ -1,11 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
+import { countText } from "@carillon/ops/words";
 import { useSearchParams } from "wouter";
 import { later } from "../../lib/later.js";
 import { useCall } from "../../lib/query.js";
 import { useNow } from "../../lib/time.js";
 import { Loaded, PageHead, Panel } from "../../parts/page.js";
-import { words } from "../../words.js";
-import { counted } from "../../words-count.js";
+import { labelOf } from "../../words.js";
 import { Board } from "./board.js";
 import { type BoardView, spanOf, useWidth } from "./scale.js";
 import { Truth } from "./truth.js";
@@ -13,7 +13,6 @@ import { Within } from "./within.js";
 
 const OwnerHead = later(() => import("./owner-head.js"));
 
-const w = words.now;
 const BYS = ["task", "queue", "owner", "tag"] as const;
 const SPANS = ["1h", "6h", "24h"] as const;
 /** Read interval in ms. */
@@ -64,13 +63,13 @@ export function Now() {
     <>
       Planned and actual
       {board.data === undefined ? null : (
-        <span className="unseen">, {counted(board.data.rows.length, "row", "rows")}</span>
+        <span className="unseen">, {countText(board.data.rows.length, "row")}</span>
       )}
     </>
   );
   return (
     <>
-      {owner === undefined ? <PageHead title={w.title} /> : <OwnerHead owner={owner} />}
+      {owner === undefined ? <PageHead title="Now" /> : <OwnerHead owner={owner} />}
       <div className="stack">
         <Truth />
         {isEmpty ? null : (
@@ -78,9 +77,11 @@ export function Now() {
             title={title}
             end={
               <div className="chips">
-                {BYS.map((one) => chip("by", one, (by ?? board.data?.by) === one, w.by[one]))}
+                {BYS.map((one) => chip("by", one, (by ?? board.data?.by) === one, `${labelOf(one)}s`))}
                 <span aria-hidden="true" className="chip-gap" />
-                {SPANS.map((one) => chip("span", one, (params.get("span") ?? "6h") === one, w.spans[one]))}
+                {SPANS.map((one) =>
+                  chip("span", one, (params.get("span") ?? "6h") === one, `±${one.replace("h", " h")}`),
+                )}
               </div>
             }
           >
@@ -110,12 +111,12 @@ function Sums({ of: { sums } }: { of: AnswerTo<"occurrences.board"> }) {
     <p className="board-sums">
       {(["ended", "late", "failed", "skipped"] as const).map((name) => (
         <span key={name}>
-          <strong>{sums[name].toLocaleString("en")}</strong> {w.sums[name]}
+          <strong>{sums[name].toLocaleString("en")}</strong> {name === "ended" ? "runs ended" : name}
         </span>
       ))}
       {(["missed", "doubled"] as const).map((name) => (
         <span key={name} data-tone={sums[name] === 0 ? "ok" : "bad"} className="board-promise">
-          <strong>{sums[name].toLocaleString("en")}</strong> {w.sums[name]}
+          <strong>{sums[name].toLocaleString("en")}</strong> {name}
         </span>
       ))}
       {sums.read < sums.ended ? (

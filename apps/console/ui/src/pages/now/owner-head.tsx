@@ -5,16 +5,15 @@ import { useCall } from "../../lib/query.js";
 import { Button } from "../../parts/button.js";
 import { NewFreeze } from "../../parts/freeze.js";
 import { PageHead } from "../../parts/page.js";
-import { words } from "../../words.js";
 import { quotaText, SetLimit, SetQuota } from "../rules.js";
 import { NewLink } from "../tokens.js";
 
 const LINKS = [
-  [words.list.title, "/tasks"],
-  [words.runs_.title, "/runs"],
-  [words.errors.title, "/errors"],
-  [words.load.title, "/load"],
-  [words.changes.title, "/settings/changes"],
+  ["Tasks", "/tasks"],
+  ["Runs", "/runs"],
+  ["Errors", "/errors"],
+  ["Load", "/load"],
+  ["Changes", "/settings/changes"],
 ] as const;
 
 /** Head of the start page for one owner: what can be done to it, its other pages, and its quotas. */
@@ -24,7 +23,7 @@ export default function OwnerHead({ owner }: { owner: string }) {
   return (
     <>
       <PageHead title={`Owner ${owner}`}>
-        {act ? <Button onClick={() => setFreezing(true)}>{words.freezes.freeze}</Button> : null}
+        {act ? <Button onClick={() => setFreezing(true)}>Freeze</Button> : null}
         <SetQuota scope={`owner:${owner}`} />
         <SetLimit owner={owner} />
         <NewLink owner={owner} />

@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { covers, duration, reasonText, remedyText, sentence } from "@carillon/ops/words";
+import { countText, covers, duration, reasonText, remedyText, sentence } from "@carillon/ops/words";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useMe } from "../../lib/me.js";
@@ -8,32 +8,29 @@ import { useVoice } from "../../lib/time.js";
 import { Empty, Loaded, Panel } from "../../parts/page.js";
 import { Badge, type Tone } from "../../parts/state.js";
 import { Relative } from "../../parts/time.js";
-import { words } from "../../words.js";
-import { counted } from "../../words-count.js";
 
 type Status = AnswerTo<"health.status">;
 type StatusReason = Status["reasons"][number];
 type Finding = AnswerTo<"health.doctor">["findings"][number];
 type Code = StatusReason["code"];
 
-const w = words.now;
 const OFTEN = 10_000;
 const TONES: Record<Status["state"], Tone> = { "on-time": "ok", behind: "warn", stopped: "bad" };
 
-/** Page on which each reason can be fixed; the others are fixed outside of the console. */
-const PLACES: Partial<Record<Code, string>> = {
-  NO_NODE: "/system",
-  NODES_NOT_READY: "/system",
-  QUEUE_PAUSED: "/held",
-  NO_WORKER: "/system",
-  JOBS_NOT_TAKEN: "/system",
-  FROZEN: "/held",
-  ALERTS_UNDELIVERED: "/settings/alerts",
-  ALERTS_FAIL: "/settings/alerts",
-  RUNS_FAIL: "/errors",
-  OVERDUE: "/tasks?filter=overdue",
-  JOBS_WAIT: "/runs",
-  JOBS_LIMITED: "/system",
+/** Page on which each reason can be fixed, and its name in the remedy; the others are fixed outside of the console. */
+const PLACES: Partial<Record<Code, readonly [place: string, name: string]>> = {
+  NO_NODE: ["/system", "Nodes"],
+  NODES_NOT_READY: ["/system", "System"],
+  QUEUE_PAUSED: ["/held", "Held"],
+  NO_WORKER: ["/system", "Workers"],
+  JOBS_NOT_TAKEN: ["/system", "Workers"],
+  FROZEN: ["/held", "Held"],
+  ALERTS_UNDELIVERED: ["/settings/alerts", "Alerts"],
+  ALERTS_FAIL: ["/settings/alerts", "alerts in the settings"],
+  RUNS_FAIL: ["/errors", "Errors"],
+  OVERDUE: ["/tasks?filter=overdue", "overdue tasks"],
+  JOBS_WAIT: ["/runs", "Runs"],
+  JOBS_LIMITED: ["/system", "Queues"],
 };
 
 /** The consequences of a cause, in its queue or in all. */
@@ -48,7 +45,7 @@ const SYMPTOMS: Partial<Record<Finding["code"], readonly Finding["code"][]>> = {
 
 /** The state in one sentence: whether work is on time, and whether it goes well. */
 function stateText(state: Status["state"], behind: number, failing: number, whose: string): string {
-  const fails = failing === 0 ? "" : ` ${counted(failing, "task fails", "tasks fail")}`;
+  const fails = failing === 0 ? "" : ` ${countText(failing, "task fails", "tasks fail")}`;
   if (state === "on-time") return `Everything${whose} is on time${fails && `, but${fails}`}`;
   const late = state === "behind" ? `Behind by ${duration(behind)}` : `Some work${whose} stands still`;
   return `${late}${fails && `, and${fails}`}`;
@@ -81,8 +78,8 @@ export function Truth() {
                   {stateText(state, behind, failing, owner === undefined ? "" : ` of ${owner}`)}
                 </strong>
                 {"; "}
-                <span className="soft">{`${nodes.ready} of ${counted(nodes.alive, "node", "nodes")} ready, ${counted(workers.alive, "worker", "workers")}`}</span>{" "}
-                {failing === 0 ? null : <Link href="/tasks?filter=failing">{w.failing}</Link>}
+                <span className="soft">{`${nodes.ready} of ${countText(nodes.alive, "node")} ready, ${countText(workers.alive, "worker")}`}</span>{" "}
+                {failing === 0 ? null : <Link href="/tasks?filter=failing">Failing tasks</Link>}
               </p>
               <Causes of={foldedOf(reasons)} look="stack" />
             </div>
@@ -121,7 +118,7 @@ function FirstSteps({ nodes, workers }: { nodes: number; workers: number }) {
         ))}
         {define ? (
           <li>
-            <Link href="/tasks/new">{words.edit.newTitle}</Link>
+            <Link href="/tasks/new">New task</Link>
           </li>
         ) : null}
       </ol>
@@ -201,8 +198,7 @@ function Reason({ of }: { of: StatusReason }) {
 /** A remedy, with a link to the page where it is done. The link is the page's name in the text; if the text has none, it comes after it. */
 export function Remedy({ code, text }: { code: Finding["code"]; text: string }) {
   const { wide } = useMe();
-  const { [code as Code]: place } = PLACES;
-  const { [code as Code]: name } = w.places;
+  const [place, name] = PLACES[code as Code] ?? [];
   if (place === undefined || name === undefined || (place === "/system" && !wide))
     return <span className="soft any">{text}</span>;
   const [before = "", ...after] = text.split(name);

@@ -6,11 +6,9 @@ import { Button } from "../../parts/button.js";
 import { Answer } from "../../parts/explain.js";
 import { Empty, Loaded } from "../../parts/page.js";
 import { type Tick, tickText, toneOfTick } from "../../parts/ticks.js";
-import { words } from "../../words.js";
 import { cellText } from "./marks.js";
 import type { BoardData, BoardRow, SetView } from "./scale.js";
 
-const w = words.now;
 /** Choices that are offered. */
 const MOST = 12;
 /** Runs that began in a cell may be planned up to this long before it, in ms. */
@@ -32,8 +30,8 @@ export function Why({ board: { from, step, by }, row, at, set }: Props) {
     <section className="why" aria-label="Why">
       <Button
         look="icon"
-        aria-label={w.close}
-        title={w.close}
+        aria-label="Close the answer"
+        title="Close the answer"
         onClick={() => set({ row: undefined, at: undefined })}
       >
         ×
@@ -64,7 +62,7 @@ function OfGroup({ by, name, cell, at }: { by: BoardData["by"]; name: string; ce
         const busy = rows.filter(({ cells }) => cells.length > 0);
         const shown = (busy.length > 0 ? busy : rows).slice(0, MOST);
         const task = (shown.find((row) => row.task && taskPath(row.task) === chosen) ?? shown[0])?.task;
-        if (task === undefined) return <Empty>{w.nothing}</Empty>;
+        if (task === undefined) return <Empty>nothing</Empty>;
         return (
           <div className="stack">
             <p className="chips">
@@ -83,7 +81,7 @@ function OfGroup({ by, name, cell, at }: { by: BoardData["by"]; name: string; ce
                 ),
               )}
               {hidden + rows.length > shown.length ? (
-                <span className="small soft">{w.others(hidden + rows.length - shown.length)}</span>
+                <span className="small soft">{`and ${(hidden + rows.length - shown.length).toLocaleString("en")} more`}</span>
               ) : null}
             </p>
             <OfTask key={taskPath(task)} task={task} cell={cell} at={at} />
@@ -125,7 +123,7 @@ function OfTask({ task, cell, at }: { task: Named; cell: Cell; at: number }) {
                   </button>
                 ))}
                 {here.length > MOST ? (
-                  <span className="small soft">{w.others(here.length - MOST)}</span>
+                  <span className="small soft">{`and ${(here.length - MOST).toLocaleString("en")} more`}</span>
                 ) : null}
               </p>
             )}

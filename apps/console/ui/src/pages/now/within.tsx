@@ -6,10 +6,8 @@ import { Button } from "../../parts/button.js";
 import { Loaded, Panel, Row, Rows } from "../../parts/page.js";
 import { Badge, RunBadge } from "../../parts/state.js";
 import { Time } from "../../parts/time.js";
-import { words } from "../../words.js";
 import type { BoardData, BoardView, SetView } from "./scale.js";
 
-const w = words.now;
 /** Cells of the range, all whole: those of the board are of whole 10 s. */
 const CELLS = 10;
 
@@ -80,7 +78,7 @@ export function Within({
                 )}
               </Rows>
             </Panel>
-            <Runs title="Slowest" of={runs.slowest} none={w.none.runs} />
+            <Runs title="Slowest" of={runs.slowest} none="No run ended." />
           </div>
         )}
       </Loaded>
