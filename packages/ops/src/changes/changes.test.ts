@@ -126,7 +126,7 @@ describe("the change log", () => {
       `${queue} system/a`,
       `${queue} system/b`,
     ]);
-    expect(deleted.every(({ at }) => at >= START)).toBe(true);
+    expect(deleted.every(({ at, until }) => at >= START && until === at + 7 * 86_400_000)).toBe(true);
     expect(await deletedOf(client, { from: "2100-01-01T00:00:00Z" })).toEqual([]);
     expect((await deletedOf(clientOf("x", "other"))).map((one) => one.task.owner)).toEqual(["other"]);
 

@@ -16,7 +16,15 @@ export const listDeleted = operation({
     owner: conditions.owner,
     from: instant.optional().describe("Only those that were deleted since then."),
   }),
-  output: z.object({ deleted: z.array(z.object({ task: taskName, at: time })) }),
+  output: z.object({
+    deleted: z.array(
+      z.object({
+        task: taskName,
+        at: time,
+        until: time.describe("End of the time in which it can be restored."),
+      }),
+    ),
+  }),
   async run({ scope, store: { freezes, registry, tasks } }, input) {
     const { owner } = scope.bind(input);
     if (owner !== undefined) assertName(owner, "owner");
@@ -27,9 +35,9 @@ export const listDeleted = operation({
     ]);
     const found = await Promise.all(
       queues.map(async (queue) =>
-        (await tasks.deleted(queue, from, now)).map(({ local, at }) => ({
+        (await tasks.deleted(queue, from, now)).map(({ local, ...times }) => ({
           task: { queue, ...parseLocalName(local) },
-          at,
+          ...times,
         })),
       ),
     );

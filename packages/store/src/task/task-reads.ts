@@ -60,13 +60,18 @@ export class TaskReads extends Repository {
     return this.#known(name.queue, local, hash);
   }
 
-  /** Local names of a queue's tasks that were deleted since then and can be put again, with these times, the newest first. */
-  async deleted(queue: string, since: number, now: number): Promise<{ local: string; at: number }[]> {
-    const from = Math.max(since, now - FACTS.deleted.ms);
+  /** Local names of a queue's tasks that were deleted since then and can be put again until a time, newest first. */
+  async deleted(
+    queue: string,
+    since: number,
+    now: number,
+  ): Promise<{ local: string; at: number; until: number }[]> {
+    const { ms } = FACTS.deleted;
+    const from = Math.max(since, now - ms);
     const flat = await this.link.ask((client) =>
       client.zrevrangebyscore(this.keys.queue(queue).deleted, ...(["+inf", from, "WITHSCORES"] as const)),
     );
-    return scored(flat).map(([local, at]) => ({ local, at }));
+    return scored(flat).map(([local, at]) => ({ local, at, until: at + ms }));
   }
 
   /** The replaced definitions of a task, newest first. Corrupt ones are left out. */

@@ -30,6 +30,23 @@ export function searchOf(query: Query): string {
   return search.size > 0 ? `?${search}` : "";
 }
 
+/** Changes parameters of the page's address; undefined or "" removes one. Numbers are UTC ms. */
+export const changed =
+  (change: Readonly<Record<string, string | number | undefined>>) => (was: URLSearchParams) => {
+    const now = new URLSearchParams(was);
+    for (const [name, value] of Object.entries(change)) {
+      if (value === undefined || value === "") now.delete(name);
+      else now.set(name, typeof value === "number" ? String(Math.round(value)) : value);
+    }
+    return now;
+  };
+
+/** A time in the page's address, UTC ms. */
+export function timeIn(params: URLSearchParams, name: string): number | undefined {
+  const time = Number(params.get(name) || Number.NaN);
+  return Number.isSafeInteger(time) ? time : undefined;
+}
+
 export function inPath(part: string): string {
   // The router decodes no `%40`.
   return encodeURIComponent(part).replace("%40", "@");

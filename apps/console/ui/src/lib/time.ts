@@ -1,4 +1,4 @@
-import type { Voice } from "@carillon/ops/words";
+import { duration, type Voice } from "@carillon/ops/words";
 import { bothTimes } from "./clock.js";
 import { kept, store } from "./store.js";
 
@@ -38,6 +38,16 @@ const local = RENAMED[browserZone] ?? browserZone;
 /** Time zone in which pages show times: the viewer's, or UTC. */
 export const zone = kept("carillon-zone", [local, "UTC"]);
 export const useZone = zone.useValue;
+
+interface Span {
+  readonly started?: number | undefined;
+  readonly finished?: number | undefined;
+}
+
+/** The duration of a run. Undefined: it never started, or is not over. */
+export function tookText({ started, finished }: Span): string | undefined {
+  return started === undefined || finished === undefined ? undefined : duration(finished - started);
+}
 
 /** How sentences of `@carillon/ops/words` are shown on pages. @param own the zone of the task that they are about */
 export function useVoice(own?: string): Voice {

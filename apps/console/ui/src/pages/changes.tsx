@@ -3,6 +3,7 @@ import { countText } from "@carillon/ops/words";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { usePages } from "../lib/query.js";
+import { timeIn } from "../lib/request.js";
 import { doneToMany } from "../lib/undo.js";
 import { AskButton } from "../parts/ask.js";
 import { FieldTable, labelOf } from "../parts/changed.js";
@@ -37,7 +38,7 @@ const UNDO = {
 export default function Changes() {
   const [params] = useSearchParams();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
-  const to = Number(params.get("to")) || undefined;
+  const to = timeIn(params, "to");
   const pages = usePages("changes.list", { ...given, to, limit: 50 });
   return (
     <>

@@ -5,13 +5,14 @@ import { Link, useSearchParams } from "wouter";
 import { ownerPath, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
+import { changed, timeIn } from "../lib/request.js";
 import { shortTime, useNow, useZone } from "../lib/time.js";
 import { AskButton } from "../parts/ask.js";
 import { Button, Chips } from "../parts/button.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { Filters } from "../parts/filters.js";
 import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
-import { asTexts, changed, Ranges } from "../parts/ranges.js";
+import { asTexts, Ranges } from "../parts/ranges.js";
 import { ReplayDialog } from "../parts/replay.js";
 import { RowLink } from "../parts/row-link.js";
 import { Badge } from "../parts/state.js";
@@ -33,10 +34,9 @@ export default function Errors() {
   const [params, setParams] = useSearchParams();
   const zone = useZone();
   const text = (name: string) => params.get(name) || undefined;
-  const time = (name: string) => Number(params.get(name)) || undefined;
   const by = BYS.find((one) => one === params.get("by")) ?? "cause";
   const only = { cause: text("cause"), owner: text("owner"), queue: text("queue") };
-  const asked: Asked = { by, ...only, from: time("from"), to: time("to") };
+  const asked: Asked = { by, ...only, from: timeIn(params, "from"), to: timeIn(params, "to") };
   const failures = useCall("runs.failures", asked, { refresh: REFRESH_MS, maxAge: 10 });
   return (
     <>

@@ -5,6 +5,7 @@ import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
+import { changed } from "../lib/request.js";
 import { dayOf, startOf, typedTime, useNow, useZone } from "../lib/time.js";
 import { doneToMany } from "../lib/undo.js";
 import { Ask } from "../parts/ask.js";
@@ -42,7 +43,12 @@ export default function LoadPage() {
         <Panel title="Planned starts, minute by minute" end={<Filters names={NAMES} />}>
           <p className="body chips">
             {days.chips.map(({ name, day, shown }) => (
-              <Link key={name} className="chip" href={withDay(params, day)} aria-current={shown}>
+              <Link
+                key={name}
+                className="chip"
+                href={`/load?${changed({ day })(params)}`}
+                aria-current={shown}
+              >
                 {name}
               </Link>
             ))}
@@ -82,13 +88,6 @@ function useDays(named: string | null) {
   const chips = [chip("Next 24 hours", undefined), chip("Tomorrow", tomorrow)];
   if (chips.every(({ shown }) => !shown)) chips.push(chip(day as string, day));
   return { chips, range: day && { from: startOf(day, zone), to: startOf(after(day), zone) } };
-}
-
-function withDay(params: URLSearchParams, day: string | undefined): string {
-  const now = new URLSearchParams(params);
-  if (day === undefined) now.delete("day");
-  else now.set("day", day);
-  return `/load?${now}`;
 }
 
 /** Picks a minute by keyboard. */

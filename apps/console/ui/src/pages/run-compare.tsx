@@ -4,6 +4,7 @@ import type { Run } from "@carillon/sdk";
 import { Link } from "wouter";
 import { firstLine, runPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
+import { tookText } from "../lib/time.js";
 import { FieldTable } from "../parts/changed.js";
 import { Loaded, Panel, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
@@ -74,14 +75,12 @@ function Both({ of: { run, good, definition } }: { of: AnswerTo<"runs.compare"> 
 }
 
 const time = (ms: number | undefined) => (ms === undefined ? undefined : duration(ms));
-const took = ({ started, finished }: Run) =>
-  started === undefined || finished === undefined ? undefined : finished - started;
 
 /** Each fact as a text, by its label. */
 const READS: Readonly<Record<string, (run: Run) => string | undefined>> = {
   Outcome: ({ outcome }) => outcome,
   Error: ({ error }) => (error === undefined ? undefined : firstLine(error)),
-  Took: (run) => time(took(run)),
+  Took: tookText,
   Attempts: ({ attempts }) => String(attempts),
   "Late by": ({ lateMs }) => time(lateMs),
   "Waited for a worker": ({ waitMs }) => time(waitMs),

@@ -1,4 +1,3 @@
-import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
 import { useState } from "react";
@@ -6,6 +5,7 @@ import { Link, useLocation } from "wouter";
 import { call, firstLine, refOf, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useLater, usePages } from "../lib/query.js";
+import { tookText } from "../lib/time.js";
 import { Button } from "../parts/button.js";
 import { ErrorText, More, Panel, Rows } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
@@ -135,16 +135,15 @@ const noneIn = (more: boolean) =>
 
 /** One line; opened, it shows all that the record holds. */
 function Item({ item, id }: { item: RunItem; id?: string }) {
-  const { index, status, data, attempts, maxAttempts, started, finished, error, output, worker, pid } = item;
+  const { index, status, data, attempts, maxAttempts, error, output, worker, pid } = item;
+  const took = tookText(item);
   return (
     <details className="wide item" id={id}>
       <summary>
         <span className="soft">#{index}</span> <Badge tone={TONES[status]}>{status}</Badge>{" "}
         <code className="small data">{JSON.stringify(data)}</code>
         {error === undefined ? null : <span className="small any">{firstLine(error)}</span>}
-        {started === undefined || finished === undefined ? null : (
-          <span className="end soft nowrap">{duration(finished - started)}</span>
-        )}
+        {took === undefined ? null : <span className="end soft nowrap">{took}</span>}
       </summary>
       <div className="stack">
         <p className="small soft">

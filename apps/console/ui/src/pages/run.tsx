@@ -6,7 +6,7 @@ import { call, ROOT, refOf, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
-import { useNow } from "../lib/time.js";
+import { tookText, useNow } from "../lib/time.js";
 import { Acts } from "../parts/acts.js";
 import { Ask } from "../parts/ask.js";
 import { notify } from "../parts/notices.js";
@@ -138,12 +138,7 @@ function Facts({ run, own }: { run: RunDetails; own: string | undefined }) {
     ["Waited", run.waitMs === undefined ? undefined : duration(run.waitMs)],
     ["Started", run.started === undefined ? undefined : <Time key="s" at={run.started} />],
     ["Ended", run.finished === undefined ? undefined : <Time key="e" at={run.finished} />],
-    [
-      "Took",
-      run.started === undefined || run.finished === undefined
-        ? undefined
-        : duration(run.finished - run.started),
-    ],
+    ["Took", tookText(run)],
     ["Crashes", run.crashes],
     ["Cancel", run.cancel === undefined ? undefined : `asked by ${run.cancel.by}`],
   ];

@@ -54,12 +54,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
         <tbody>
           {nodes.map(({ id, host, pid, state, version, tzdata, clockOffset, beat, started, ...node }) => (
             <tr key={`${id} ${started}`}>
-              <td>
-                <strong className="nowrap">{id}</strong>
-                <span className="block soft small nowrap">
-                  {host} · {pid}
-                </span>
-              </td>
+              <Process id={id} host={host} pid={pid} />
               <td>
                 <Badge tone={TONES[state]}>{nameOf(state)}</Badge>
                 {silenceText(node) ? <span className="block small">{silenceText(node)}</span> : null}
@@ -81,6 +76,17 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
   );
 }
 
+function Process({ id, host, pid }: Pick<NodeView, "id" | "host" | "pid">) {
+  return (
+    <td>
+      <strong className="nowrap">{id}</strong>
+      <span className="block soft small nowrap">
+        {host} · {pid}
+      </span>
+    </td>
+  );
+}
+
 function Workers({ workers }: { workers: readonly WorkerView[] }) {
   if (workers.length === 0)
     return <Empty>No worker of the SDK runs. Plain BullMQ workers are counted at the queues.</Empty>;
@@ -91,12 +97,7 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
         <tbody>
           {workers.map(({ id, host, pid, state, queues, types, versions, beat, running }) => (
             <tr key={id}>
-              <td>
-                <strong className="nowrap">{id}</strong>
-                <span className="block soft small nowrap">
-                  {host} · {pid}
-                </span>
-              </td>
+              <Process id={id} host={host} pid={pid} />
               <td>
                 <Badge tone={TONES[state]}>{nameOf(state)}</Badge>
               </td>

@@ -5,6 +5,7 @@ import { useSearchParams } from "wouter";
 import { refOf } from "../lib/api.js";
 import { later } from "../lib/later.js";
 import { useCall } from "../lib/query.js";
+import { changed, timeIn } from "../lib/request.js";
 import { useNow } from "../lib/time.js";
 import { Button } from "../parts/button.js";
 import { Explain } from "../parts/explain.js";
@@ -23,23 +24,12 @@ const LEAST_MS = 10_000;
 export function Track({ task }: { task: Task }) {
   const [params, setParams] = useSearchParams();
   const around = useAround(task);
-  const [from, to, at] = ["from", "to", "explain"].map((name) => whole(params.get(name)));
+  const [from, to, at] = ["from", "to", "explain"].map((name) => timeIn(params, name));
   const range = from !== undefined && to !== undefined && to > from ? { from, to } : around;
   const asked = range && { ...refOf(task), ...range, limit: TICKS.most };
   const moving = range === around ? ["from", "to"] : [];
   const ticks = useCall("occurrences.ticks", asked, { moving });
-  const set = (changes: Record<string, number | undefined>) =>
-    setParams(
-      (was) => {
-        const now = new URLSearchParams(was);
-        for (const [name, value] of Object.entries(changes)) {
-          if (value === undefined) now.delete(name);
-          else now.set(name, String(Math.round(value)));
-        }
-        return now;
-      },
-      { replace: true },
-    );
+  const set = (changes: Record<string, number | undefined>) => setParams(changed(changes), { replace: true });
   const pick = (explain: number) => set({ explain });
   return (
     <>
@@ -163,9 +153,4 @@ function Durations({ ticks }: { ticks: readonly Tick[] }) {
       </div>
     </Panel>
   );
-}
-
-function whole(text: string | null): number | undefined {
-  const value = Number(text ?? Number.NaN);
-  return Number.isSafeInteger(value) ? value : undefined;
 }

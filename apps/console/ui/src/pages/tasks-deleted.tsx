@@ -9,7 +9,6 @@ import { CopyAs } from "../parts/copy-as.js";
 import { Loaded, Panel, Rows } from "../parts/page.js";
 import { Relative, Time } from "../parts/time.js";
 
-const KEPT_MS = 7 * 86_400_000;
 /** Rows at first, and with each further click. */
 const PAGE = 200;
 
@@ -40,14 +39,14 @@ export function Deleted({ of: { search = "", ...filter } }: { of: Filter }) {
           return (
             <>
               <Rows of={rows.slice(0, most)} none="No deleted task matches.">
-                {({ task, at }) => (
+                {({ task, at, until }) => (
                   <li key={taskPath(task)}>
                     <Link href={taskPath(task)} data-row className="any">
                       {shortName(task)}
                     </Link>
                     <span className="soft">{task.queue}</span>
                     <span className="end soft">
-                      <Relative at={at} /> · kept until <Time at={at + KEPT_MS} />
+                      <Relative at={at} /> · kept until <Time at={until} />
                     </span>
                     {define ? <Button onClick={() => setChosen(task)}>Restore</Button> : null}
                   </li>

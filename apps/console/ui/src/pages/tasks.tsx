@@ -8,6 +8,7 @@ import { refOf, shortName, taskPath } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
+import { changed } from "../lib/request.js";
 import { ALL, type Selection, useSelection } from "../lib/selection.js";
 import { useNow } from "../lib/time.js";
 import { Chips } from "../parts/button.js";
@@ -76,13 +77,7 @@ export default function Tasks() {
   useKeys({
     " ": () => document.activeElement?.closest("tr")?.querySelector<HTMLElement>("input")?.click(),
   });
-  const set = (name: string, value: string) =>
-    setParams((was) => {
-      const now = new URLSearchParams(was);
-      if (value === "") now.delete(name);
-      else now.set(name, value);
-      return now;
-    });
+  const set = (name: string, value: string) => setParams(changed({ [name]: value }));
   const isFiltered = [...params.keys()].some((name) => name !== "sort");
   return (
     <>

@@ -4,13 +4,14 @@ import type { ReactNode } from "react";
 import { Link, useSearchParams } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
+import { changed, timeIn } from "../lib/request.js";
 import { useZone } from "../lib/time.js";
 import { Chips } from "../parts/button.js";
 import { Check } from "../parts/confirm.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, PageHead, Panel, Scroll } from "../parts/page.js";
-import { asTexts, changed, Ranges } from "../parts/ranges.js";
+import { asTexts, Ranges } from "../parts/ranges.js";
 import { Time } from "../parts/time.js";
 import "./trends.css";
 
@@ -41,13 +42,12 @@ export function Trends({ chips }: { chips: ReactNode }) {
   const [params, setParams] = useSearchParams();
   const zone = useZone();
   const text = (name: string) => params.get(name) || undefined;
-  const time = (name: string) => Number(params.get(name)) || undefined;
   const set = (change: Parameters<typeof changed>[0]) => setParams(changed(change));
   const by = BYS.find((one) => one === params.get("by")) ?? "task";
   const sort = NAMES.find((one) => one === params.get("sort")) ?? "runs";
   const [change, reverse] = [params.has("change"), params.has("reverse")];
   const asked: Asked = {
-    ...{ by, sort, from: time("from"), to: time("to") },
+    ...{ by, sort, from: timeIn(params, "from"), to: timeIn(params, "to") },
     ...{ owner: text("owner"), queue: text("queue"), tag: text("tag") },
     ...(change && { change }),
     ...(reverse && { reverse }),

@@ -1,5 +1,6 @@
 import { useSearchParams } from "wouter";
 import { useMe } from "../lib/me.js";
+import { changed } from "../lib/request.js";
 import { labelOf } from "../words.js";
 import { Button } from "./button.js";
 import { NameInput } from "./name-input.js";
@@ -28,12 +29,8 @@ export function Filters<Name extends string>({ names, act = "Filter" }: Props<Na
       key={params.toString()}
       onSubmit={(event) => {
         event.preventDefault();
-        const now = new URLSearchParams(params);
-        for (const [name, value] of new FormData(event.currentTarget)) {
-          if (value === "") now.delete(name);
-          else now.set(name, String(value));
-        }
-        setParams(now);
+        const typed = Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>;
+        setParams(changed(typed));
       }}
     >
       {names

@@ -2,16 +2,6 @@ import { back } from "../lib/meant.js";
 import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
 import { Chips } from "./button.js";
 
-/** Changes parameters of an address. */
-export const changed = (change: Readonly<Record<string, string | undefined>>) => (was: URLSearchParams) => {
-  const now = new URLSearchParams(was);
-  for (const [name, value] of Object.entries(change)) {
-    if (value === undefined) now.delete(name);
-    else now.set(name, value);
-  }
-  return now;
-};
-
 const NAMES = { day: "24 hours", night: "Last night", yesterday: "Yesterday", week: "7 days" };
 
 /** Ranges of time to pick. */

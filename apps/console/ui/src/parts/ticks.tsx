@@ -1,8 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
 import type { Named } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
-import { shortTime } from "../lib/time.js";
+import { shortTime, tookText } from "../lib/time.js";
 import { type Tone, toneOf } from "./state.js";
 import "./ticks.css";
 import { nameOf } from "../words.js";
@@ -41,10 +40,7 @@ export function tickText(tick: Tick, zone: string, now: number): string {
   if (tick.state === "held") return `${at}: held${tick.note === undefined ? "" : ` (${tick.note})`}`;
   if (tick.state === "skipped") return `${at}: skipped (${tick.reason ?? ""})`;
   if (tick.outcome === undefined) return `${at}: not over yet`;
-  const took =
-    tick.started === undefined || tick.finished === undefined
-      ? undefined
-      : duration(tick.finished - tick.started);
+  const took = tookText(tick);
   return `${at}: ${nameOf(tick.outcome)}${took === undefined ? "" : ` in ${took}`}`;
 }
 

@@ -1,6 +1,8 @@
 import { Dialog } from "../parts/dialog.js";
 
-const KEYS = [
+type Texts = readonly (readonly [name: string, meaning: string])[];
+
+const KEYS: Texts = [
   ["Ctrl K", "Go to a task, an owner, a queue or a page, or do something with what is open"],
   ["/", "Search tasks"],
   ["j, k", "Next and previous row; of tasks and runs, the page of each stands beside the list"],
@@ -20,7 +22,7 @@ const KEYS = [
   ["?", "This help"],
 ];
 
-const COMMANDS = [
+const COMMANDS: Texts = [
   ["carillon status", "is everything on time?"],
   ["carillon list", "all tasks, and when each runs next"],
   ["carillon explain TASK TIME", "why did it, or did it not, run then?"],
@@ -30,27 +32,24 @@ const COMMANDS = [
 export function Help({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Keys" onClose={onClose}>
-      <dl className="facts">
-        {KEYS.map(([key, text]) => (
-          <div key={key} style={{ display: "contents" }}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
+      <Pairs of={KEYS} as="kbd" />
       <h3>The same from a terminal</h3>
-      <dl className="facts">
-        {COMMANDS.map(([command, text]) => (
-          <div key={command} style={{ display: "contents" }}>
-            <dt>
-              <code>{command}</code>
-            </dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
+      <Pairs of={COMMANDS} as="code" />
     </Dialog>
+  );
+}
+
+function Pairs({ of, as: Name }: { of: Texts; as: "kbd" | "code" }) {
+  return (
+    <dl className="facts">
+      {of.map(([name, meaning]) => (
+        <div key={name} style={{ display: "contents" }}>
+          <dt>
+            <Name>{name}</Name>
+          </dt>
+          <dd>{meaning}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }

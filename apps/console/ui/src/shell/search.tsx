@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { useKeys } from "../lib/keys.js";
+import { changed } from "../lib/request.js";
 
 /** Delay after the last key before the list is read, in ms. */
 const PATIENCE_MS = 250;
@@ -19,15 +20,7 @@ export function Search() {
   useEffect(() => {
     if (!onList || text === asked) return;
     const timer = setTimeout(() => {
-      setParams(
-        (was) => {
-          const now = new URLSearchParams(was);
-          if (text === "") now.delete("search");
-          else now.set("search", text);
-          return now;
-        },
-        { replace: true },
-      );
+      setParams(changed({ search: text }), { replace: true });
     }, PATIENCE_MS);
     return () => clearTimeout(timer);
   }, [text, asked, onList, setParams]);

@@ -3,6 +3,7 @@ import { countText } from "@carillon/ops/words";
 import { useSearchParams } from "wouter";
 import { later } from "../../lib/later.js";
 import { useCall } from "../../lib/query.js";
+import { changed, timeIn } from "../../lib/request.js";
 import { useNow } from "../../lib/time.js";
 import { Loaded, PageHead, Panel } from "../../parts/page.js";
 import { labelOf } from "../../words.js";
@@ -30,18 +31,7 @@ export function Now() {
   const board = useCall("occurrences.board", asked, { refresh: OFTEN, maxAge: 3, moving: ["from", "to"] });
   // Before the first task there is nothing to draw.
   const isEmpty = board.data?.tasks === 0 && board.data.sums.ended === 0;
-  const set = (changes: Partial<BoardView>) =>
-    setParams(
-      (was) => {
-        const now = new URLSearchParams(was);
-        for (const [name, value] of Object.entries(changes)) {
-          if (value === undefined) now.delete(name);
-          else now.set(name, String(value));
-        }
-        return now;
-      },
-      { replace: true },
-    );
+  const set = (changes: Partial<BoardView>) => setParams(changed(changes), { replace: true });
   const chip = (name: "by" | "span", value: string, shown: boolean, text: string) => (
     <button
       key={value}
@@ -55,9 +45,9 @@ export function Now() {
   );
   const view: BoardView = {
     row: params.get("row") ?? undefined,
-    at: whole(params.get("at")),
-    from: whole(params.get("from")),
-    to: whole(params.get("to")),
+    at: timeIn(params, "at"),
+    from: timeIn(params, "from"),
+    to: timeIn(params, "to"),
   };
   const title = (
     <>
@@ -124,9 +114,4 @@ function Sums({ of: { sums } }: { of: AnswerTo<"occurrences.board"> }) {
       ) : null}
     </p>
   );
-}
-
-function whole(text: string | null): number | undefined {
-  const value = Number(text ?? Number.NaN);
-  return Number.isSafeInteger(value) ? value : undefined;
 }
