@@ -416,7 +416,9 @@ describe("D20 a crash of an item is a crash", () => {
     expect(await client.runs.stats(NAME)).toMatchObject(counts);
     const token = "a-token-for-this-test";
     const env = { CARILLON_CONSOLE_PORT: "0", CARILLON_TOKEN: token };
-    const { url } = await stand.program("apps/console/bin/carillon-console.js", env).says({ msg: "listening" });
+    const { url } = await stand
+      .program("apps/console/bin/carillon-console.js", env)
+      .says({ msg: "listening" });
     const headers = { authorization: `Bearer ${token}` };
     const http = async (path: string) => (await fetch(`${url}/api/v1${path}`, { headers })).json();
     expect(await http("/tasks/bells/system/t/stats")).toMatchObject(counts);

@@ -39,7 +39,10 @@ export class Site {
 
   private constructor(env: Environments) {
     this.#env = env;
-    this.#node = new Program("apps/scheduler/bin/carillon-scheduler.js", [], { CARILLON_PORT: "0", ...env.node });
+    this.#node = new Program("apps/scheduler/bin/carillon-scheduler.js", [], {
+      CARILLON_PORT: "0",
+      ...env.node,
+    });
     this.#console = openConsole(env.app);
     const ring = defineTask("ring", {
       queue: "bells",

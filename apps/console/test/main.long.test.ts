@@ -18,7 +18,10 @@ afterEach(async () => {
 });
 
 function start(env: Record<string, string>): Program {
-  const program = new Program("apps/console/bin/carillon-console.js", [], { CARILLON_CONSOLE_PORT: "0", ...env });
+  const program = new Program("apps/console/bin/carillon-console.js", [], {
+    CARILLON_CONSOLE_PORT: "0",
+    ...env,
+  });
   running.push(program);
   return program;
 }
