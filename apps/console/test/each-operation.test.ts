@@ -202,6 +202,19 @@ describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("%s", (nam
       await expect(call).rejects.toMatchObject({ code: "FORBIDDEN" });
     });
 
+  if (operation.reach !== "namespace")
+    it("shows and changes nothing of another owner than the bound one, whom the input names", async () => {
+      const intact = await Stage.intact();
+      const before = await world.content();
+      const input = { ...example(), ...("owner" in shape && { owner: "acme" }) };
+      const { client } = world.program({ owner: "beta" });
+      const answer = await perform(client, operation, input).catch(({ code }: { code: string }) => code);
+      expect(JSON.stringify(answer) ?? "").not.toContain('"acme"');
+      // A test of a destination is a task of its own.
+      if (name === "alerts.test") return intact.close();
+      expect(await world.content()).toBe(before);
+    });
+
   it("does what its dry run shows, which changes nothing; answers as described, and logs its author", async () => {
     const intact = await Stage.intact();
     let dry: Answer | undefined;

@@ -105,12 +105,13 @@ interface Asked {
   readonly to?: z.output<typeof instant> | undefined;
 }
 
-/** The failed runs of a range, which begins later than asked if too many runs ended in it. @throws `INVALID_OPTION` */
+/** The failed runs of a range, which begins later than asked if too many runs ended in it. @throws `INVALID_OPTION`, `FORBIDDEN` */
 async function failuresIn(
   scope: Scope,
-  { cause, owner = scope.owner, queue, ...given }: Asked,
+  input: Asked,
 ): Promise<{ asked: number; window: { from: number; to: number }; all: Failures }> {
   const { store } = scope;
+  const { cause, owner, queue, ...given } = scope.bind(input);
   const to = given.to === undefined ? await store.freezes.time() : roundedInstant(given.to, "to");
   const asked = given.from === undefined ? to - DAY : roundedInstant(given.from, "from");
   if (asked > to) throw invalid("from", "after to.", "Give the earlier time first.");
