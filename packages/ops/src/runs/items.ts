@@ -2,7 +2,7 @@ import { ITEM_STATES, type ItemState, type Run, type RunItem } from "@carillon/c
 import { invalid, quote } from "@carillon/core/internal";
 import { findRun, wholeNumber } from "@carillon/sdk/internal";
 import { z } from "zod";
-import { operation } from "../operation.js";
+import { type Call, operation } from "../operation.js";
 import { as, count, given, nextPage, page, refOf, runId, someOf, taskRef, time } from "../shapes.js";
 
 /** Items that one search looks at, and runs: of a task, the newest. */
@@ -91,25 +91,33 @@ export const findItems = operation({
     const all = await store.runs.list(await scope.locate(refOf(ref)), RUNS);
     const runs = all.sort(newestFirst).filter((run) => !start || newestFirst(run, start) >= 0);
     const items: FoundItem[] = [];
+    const has = (json: string) => json.toLowerCase().includes(text.toLowerCase());
+    // Hidden values neither match nor count, or the cursor would tell of them.
+    const matches = (data: string) => has(data) && has(shownAs(data, replacer));
     let looks = LOOKS;
     for (const run of runs) {
       if (looks <= 0 || items.length === limit) return { items, cursor: `${run.enqueued} 0 ${run.id}` };
       const from = run.id === start?.id ? start.index : 0;
-      const which = { from, text, most: looks, limit: limit - items.length };
+      const which = { from, matches, most: looks, limit: limit - items.length };
       const found = await store.items.page(run.task.queue, run.id, () => true, which);
       const shown = shownIn(run);
       const { id, nominal } = run;
-      for (const item of found.items) {
-        const seen = JSON.stringify({ data: item.data }, replacer).toLowerCase();
-        if (seen.includes(text.toLowerCase()))
-          items.push({ ...item, status: shown(item.status), run: id, nominal });
-      }
+      for (const item of found.items) items.push({ ...item, status: shown(item.status), run: id, nominal });
       if (found.next !== undefined) return { items, cursor: `${run.enqueued} ${found.next} ${run.id}` };
       looks -= Math.max(1, found.seen);
     }
     return { items, cursor: undefined };
   },
 });
+
+/** Data as the caller sees it; "" if it is not JSON. */
+function shownAs(data: string, replacer: Call["replacer"]): string {
+  try {
+    return JSON.stringify({ data: JSON.parse(data) }, replacer);
+  } catch {
+    return "";
+  }
+}
 
 type Place = Pick<Run, "enqueued" | "id">;
 const newestFirst = (a: Place, b: Place) =>

@@ -215,7 +215,7 @@ export class ItemRepository extends Repository {
   /**
    * Items of a run by index, starting at one.
    * @param wants whether to include an item with this stored status
-   * @param text only items whose data have it in their JSON, in any case
+   * @param matches whether to include an item with this data, as JSON. Default: all
    * @param most items that are looked at. Default: all
    * @returns also the index of the next page, undefined if this was the last, and how many items were looked at
    */
@@ -226,12 +226,12 @@ export class ItemRepository extends Repository {
     {
       from,
       limit,
-      text,
+      matches,
       most: looks = Number.POSITIVE_INFINITY,
     }: {
       readonly from: number;
       readonly limit: number;
-      readonly text?: string | undefined;
+      readonly matches?: (data: string) => boolean;
       readonly most?: number;
     },
   ): Promise<{ items: RunItem[]; next: number | undefined; seen: number }> {
@@ -246,14 +246,14 @@ export class ItemRepository extends Repository {
       const indexes = Array.from({ length: Math.min(STEP, end - at) }, (_, i) => at + i);
       const [records, data] = await Promise.all([
         ask(indexes.map(String)),
-        text === undefined ? undefined : ask(indexes.map((index) => `d${index}`)),
+        matches && ask(indexes.map((index) => `d${index}`)),
       ]);
       for (const [i, index] of indexes.entries()) {
         if (found.length === limit) break;
         at = index + 1;
         const record = records[i];
-        const has = text === undefined || data?.[i]?.toLowerCase().includes(text.toLowerCase());
-        if (has && record && wants(record.slice(0, record.indexOf(" ")) as ItemState))
+        const isMeant = !matches || matches(data?.[i] ?? "");
+        if (isMeant && record && wants(record.slice(0, record.indexOf(" ")) as ItemState))
           found.push([index, record]);
       }
     }
