@@ -45,6 +45,20 @@ describe("bulk calls", () => {
     expect(await kit.client.count()).toBe(3);
   });
 
+  it("take a task once that is named several times, dry or not", async () => {
+    await put("a", { overlap: "allow" });
+    const named = { tasks: ["a", "none", "system/a", { queue: QUEUE, id: "a" }] };
+    const once = { count: 1, refused: { count: 1 } };
+    for (const dryRun of [true, false])
+      expect(await ops.tasks.triggerMany({ ...named, dryRun })).toMatchObject(once);
+    await kit.advance("1h");
+    const past = { from: START, to: START + 3_600_000, perMinute: 60_000 };
+    expect(await ops.backfills.startMany({ ...named, ...past })).toMatchObject({ ...once, total: 2 });
+    await kit.advance("1m");
+    const triggers = (await kit.client.runs.list("a")).map(({ trigger }) => trigger).sort();
+    expect(triggers).toEqual(["backfill", "backfill", "manual", "schedule"]);
+  });
+
   it("select as a list does: by the last outcome, by state", async () => {
     await put("good");
     for (const id of ["bad", "worse"]) await put(id, { type: "fail", schedule: { at: START + 3_600_000 } });

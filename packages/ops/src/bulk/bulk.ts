@@ -186,7 +186,7 @@ export async function bulk(
 }
 
 /**
- * The tasks that a filter selects, in chunks. Those that are named and cannot be found are refused.
+ * The tasks that a filter selects, in chunks, each once. Those that are named and cannot be found are refused.
  *
  * @param state only in this state
  */
@@ -197,13 +197,16 @@ export async function* selected(
   refused: Tally<BulkRefusal>,
 ): AsyncGenerator<StoredTask[]> {
   if (refs !== undefined) {
+    const known = new Set<string>();
     for (let at = 0; at < refs.length; at += CHUNK) {
       const some = refs.slice(at, at + CHUNK);
       const found = await Promise.all(
         some.map((ref) => read(scope, ref).catch((error: unknown) => refusalOf(ref, error))),
       );
       for (const one of found) if ("code" in one) refused.add(one);
-      yield found.filter((one) => "definition" in one).filter((one) => !state || one.state === state);
+      const tasks = found.filter((one) => "definition" in one);
+      const others = tasks.filter((one) => known.size < known.add(keyOf(nameOf(one))).size);
+      yield others.filter((one) => !state || one.state === state);
       scope.progress(some.length);
     }
     return;
