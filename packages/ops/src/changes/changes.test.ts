@@ -242,6 +242,18 @@ describe("the change log", () => {
     expect(await kinds("t29")).toEqual(["pause", "put"]);
   });
 
+  it("brings back what a change deleted, and nothing that somebody deleted since", async () => {
+    await kit.client.putMany([task("a", { tags: ["old"] }), task("b", { tags: ["old"] })]);
+    const { change = "" } = await ops.tasks.deleteMany({ tag: "old" });
+    await kit.client.put(task("b", { payload: { of: "ben" } }));
+    await kit.client.delete("b");
+    const undone = { count: 1, sample: [{ id: "a" }] };
+    const refused = { count: 1, sample: [{ task: { id: "b" }, code: "CONFLICT" }] };
+    for (const dryRun of [true, false])
+      expect(await ops.changes.undo({ id: change, dryRun })).toMatchObject({ ...undone, refused });
+    expect((await kit.client.list()).tasks.map(({ id }) => id)).toEqual(["a"]);
+  });
+
   it("keeps the deleted tasks of each owner, whatever others delete", async () => {
     const { link, keys } = internalsOf(kit.store);
     const { deleted, deletedOf, revisions } = keys.queue(QUEUE);

@@ -1,4 +1,5 @@
 import { ALERTS_QUEUE, CarillonError, type TaskName } from "@carillon/core";
+import { conflict } from "@carillon/core/internal";
 import { assertEntry, type Definition, TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { type BulkRefusal, bulkUndoable, nameOfKey, refusalOf, Tally, undoableResult } from "../bulk/bulk.js";
@@ -9,7 +10,7 @@ import { undoApply } from "../sets/undo.js";
 import { dryRun, given } from "../shapes.js";
 import { restoreTask } from "../tasks/restore.js";
 import { decodeChange, type Entry } from "./list.js";
-import { replacedBy, undoMark } from "./replaced.js";
+import { markOf, replacedBy, undoMark } from "./replaced.js";
 
 /** Tasks whose revisions are read at once. */
 const CHUNK = 100;
@@ -43,6 +44,7 @@ export const undoChange = operation({
     if (change.kind === "delete")
       return bringBack(
         call,
+        change,
         tasks.filter(({ queue }) => queue !== ALERTS_QUEUE),
         dryRun,
       );
@@ -72,6 +74,7 @@ export const undoChange = operation({
 /** Restores deleted tasks; each is a put of its own in the log. Those that exist are left as they are. */
 async function bringBack(
   call: Call,
+  change: Entry,
   tasks: readonly TaskName[],
   dryRun: boolean | undefined,
 ): Promise<z.output<typeof undoableResult>> {
@@ -80,7 +83,7 @@ async function bringBack(
   for (let at = 0; at < tasks.length; at += CHUNK) {
     const some = tasks.slice(at, at + CHUNK).map(async (name) => {
       if (await store.tasks.get(name)) return;
-      await restoreTask.run(call, { ...name, dryRun }).then(
+      await restored(call, change, name, dryRun).then(
         () => done.add(name),
         (error: unknown) => refused.add(refusalOf(name, error)),
       );
@@ -89,6 +92,14 @@ async function bringBack(
     scope.progress(some.length);
   }
   return { ...done.result, refused: refused.result };
+}
+
+/** Restores a task as this change has deleted it. @throws `CONFLICT` if another call has deleted it */
+async function restored(call: Call, change: Entry, name: TaskName, dryRun: boolean | undefined) {
+  const [newest] = await call.store.tasks.revisions(name);
+  if (newest && newest.change !== markOf(change))
+    throw conflict("another call has deleted it.", "Restore it by itself.");
+  return restoreTask.run(call, { ...name, number: newest?.number, dryRun });
 }
 
 function cannot(id: string, change: Entry | undefined): CarillonError {

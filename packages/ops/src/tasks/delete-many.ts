@@ -20,12 +20,12 @@ export const deleteMany = operation({
   async run(call, { dryRun, ...input }) {
     const { deliveries = true, ...checked } = checkedFilter(call.scope, input);
     const { tasks } = call.store;
-    const act = async (selected: StoredTask, name: TaskName) => {
+    const act = async (selected: StoredTask, name: TaskName, change: string | undefined) => {
       for (let task: StoredTask | undefined = selected; task; task = await tasks.get(name)) {
         // It may no longer match; claims since then do not matter.
         if (task.revision !== selected.revision || task.created !== selected.created)
           throw conflict(`${name.id} was changed meanwhile.`, "Call again, if it is still meant.");
-        if (await tasks.delete(name, { seen: task.generation })) return true;
+        if (await tasks.delete(name, { seen: task.generation, change })) return true;
       }
       return false;
     };

@@ -3,7 +3,7 @@
 -- before one is stored (put.lua, enqueue-new.lua).
 --
 -- K.left, A.names: where its runs are set aside, and the names of these among K.runs; each in the order open, history, failures
--- A.gen: the generation read, "" none; A.mark: of this change (lib/once.lua); A.which: "finished" only if nothing is left for it to do;
+-- A.gen: the generation read, "" none; A.mark: of this deletion (lib/once.lua); A.change: as of put.lua; A.which: "finished" only if nothing is left for it to do;
 -- "held" only while it is held for a move and has no open runs; "any"
 -- Returns: 1 (0: there was none, or something is left; 2: it is held for a move) | "STALE"
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
@@ -35,7 +35,7 @@ if definition and mode then definition.mode = mode end
 redis.call("DEL", K.task, K.ledger, K.stats, K.observed)
 -- Only what a person deletes can be put again.
 local kept = A.which == "any" and definition and definition.type and not definition.once
-if not (kept and tried(keepDeleted, K.revisions, now, author, A.name, definition, state)) then redis.call("DEL", K.revisions) end
+if not (kept and tried(keepDeleted, K.revisions, now, author, A.name, definition, state, A.change)) then redis.call("DEL", K.revisions) end
 -- The put of a new task may still arrive a second time.
 if now - (createdAt(created, rev) or now) < F.late then markChange(F.deletedIn .. A.shard, A.mark) end
 if open and isRun(open) then

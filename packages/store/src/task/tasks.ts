@@ -115,7 +115,7 @@ const DELETE = script("delete", {
     "marks",
     "left[]",
   ],
-  args: ["name", "shard", "which", "gen", "mark", "names[]"],
+  args: ["name", "shard", "which", "gen", "mark", "change", "names[]"],
   uses: [TASK, OPEN, STATS, TRIED, MARKS, REVISIONS],
   answer: answers<0 | 1 | 2 | "STALE">(),
 });
@@ -371,12 +371,12 @@ export class TaskRepository extends TaskReads {
    * deletes it.
    *
    * @param which `finished`: only while the task is finished and has no runs left; `gen`: only in this generation, while it is held for a
-   * move and has no open runs; `seen`: only in this generation
+   * move and has no open runs; `seen`: only in this generation; `change`: as of a put
    * @throws `CONFLICT` if it is held for a move
    */
   async delete(
     name: TaskName,
-    which: "any" | "finished" | { gen: string } | { seen: string } = "any",
+    which: "any" | "finished" | { gen: string } | { seen: string; change?: string | undefined } = "any",
   ): Promise<boolean> {
     const keys = this.keys.queue(name.queue);
     const local = localName(name);
@@ -405,6 +405,7 @@ export class TaskRepository extends TaskReads {
         which: isHeld ? "held" : typeof which === "object" ? "any" : which,
         gen,
         mark: token,
+        change: typeof which === "object" && "seen" in which ? which.change : undefined,
         names,
       },
     );

@@ -1,6 +1,6 @@
 -- Definitions of a task that were replaced, newest first; bounded. Each is JSON: [number, until, by, fields]: when it was replaced, and the author
 -- of the put that stored it (false: unknown). Numbers count from 1; the definition that is in force has the next one. The definition of a
--- deleted task has a fifth part: the state that the task had; one that a change of many tasks replaced has a sixth: the change's id.
+-- deleted task has a fifth part: the state that the task had; one that a change of many tasks replaced or deleted has a sixth: the change's id.
 local function keepRevision(key, now, by, fields, state, change)
   if change == "" then change = nil end
   local newest = redis.call("LINDEX", key, 0)
@@ -40,8 +40,8 @@ local function forgetDeleted(name)
 end
 
 -- Keeps the definition of a deleted task as its only revision, for a while: so that it can be put again.
-local function keepDeleted(key, now, author, name, fields, state)
-  keepRevision(key, now, author, fields, state)
+local function keepDeleted(key, now, author, name, fields, state, change)
+  keepRevision(key, now, author, fields, state, change)
   redis.call("LTRIM", key, 0, 0)
   redis.call("ZADD", K.deleted, now, name)
   redis.call("ZADD", deletedOf(name), now, name)
