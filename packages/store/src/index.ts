@@ -79,12 +79,13 @@ export {
   type StoredTask,
 } from "./task/codec.js";
 export type { TaskCounts } from "./task/counts.js";
+export type { PutOutcome, PutResult } from "./task/draft.js";
 export { ABSENT, type PutOptions } from "./task/draft.js";
 export type { TaskPage } from "./task/listing.js";
 export { copyOf, heldFor, moveOf } from "./task/moves.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
-export type { PlannedPut, PutOutcome, PutResult } from "./task/put.js";
+export type { PlannedPut } from "./task/put.js";
 export type { Replayed } from "./task/tasks.js";
 export type { Timing } from "./task/timings.js";
 export { assertTelemetry, type ClaimSpan, type ClaimTracer } from "./telemetry.js";

@@ -242,6 +242,15 @@ describe("the change log", () => {
     expect(await kinds("t29")).toEqual(["pause", "put"]);
   });
 
+  it("has the tasks that a call for many stored, although another one could not be", async () => {
+    const { link, keys } = internalsOf(kit.store);
+    await link.ask((redis) => redis.set(keys.queue("foreign").task("system/b"), "no hash"));
+    const [a, b, c] = [task("a"), task("b", { queue: "foreign" }), task("c", { queue: "foreign" })];
+    await expect(clientOf("ann").putMany([a, b, c])).rejects.toMatchObject({ code: "REDIS_ERROR" });
+    const { changes } = await ops.changes.list();
+    expect(changes).toMatchObject([{ kind: "put", by: "ann", count: 2, sample: [{ id: "a" }, { id: "c" }] }]);
+  });
+
   it("brings back what a change deleted, and nothing that somebody deleted since", async () => {
     await kit.client.putMany([task("a", { tags: ["old"] }), task("b", { tags: ["old"] })]);
     const { change = "" } = await ops.tasks.deleteMany({ tag: "old" });

@@ -4,6 +4,7 @@ import {
   DEFAULT_OWNER,
   isCarillonError,
   type Json,
+  type ParsedTask,
   type PayloadLimits,
   parseTask,
   type Schedule,
@@ -230,24 +231,27 @@ export class TaskWriter {
     const done: [StoredPut, CheckedTask][] = [];
     const { store, coverage, progress } = this.scope;
     const warnings = await coverage.warnings(checked.map(({ definition }) => definition));
-    for (const [queue, list] of byQueue) {
-      const parsed = list.map(({ task }) => task);
-      if (options.dryRun) {
-        const planned = await store.tasks.plan(queue, parsed, { onStored: progress });
+    const onPut = (put: StoredPut, task: ParsedTask) => done.push([put, task as CheckedTask]);
+    try {
+      for (const [queue, list] of byQueue) {
+        const parsed = list.map(({ task }) => task);
+        if (options.dryRun) {
+          const planned = await store.tasks.plan(queue, parsed, { onStored: progress });
+          for (const [i, { index, task }] of list.entries())
+            results[index] = this.#previewed(planned[i] as PlannedPut, task, warnings[index] ?? []);
+          continue;
+        }
+        const stored = await this.scope.produce("put", { queue, count: parsed.length }, () =>
+          store.tasks.put(queue, parsed, { by, onStored: progress, onPut }),
+        );
+        const same = await this.#sameIds(stored);
         for (const [i, { index, task }] of list.entries())
-          results[index] = this.#previewed(planned[i] as PlannedPut, task, warnings[index] ?? []);
-        continue;
+          results[index] = putView(stored[i] as StoredPut, task, [...(warnings[index] ?? []), ...same(i)]);
       }
-      const stored = await this.scope.produce("put", { queue, count: parsed.length }, () =>
-        store.tasks.put(queue, parsed, { by, onStored: progress }),
-      );
-      const same = await this.#sameIds(stored);
-      for (const [i, { index, task }] of list.entries()) {
-        done.push([stored[i] as StoredPut, task]);
-        results[index] = putView(stored[i] as StoredPut, task, [...(warnings[index] ?? []), ...same(i)]);
-      }
+    } finally {
+      // Also if one of them could not be put: the others are.
+      this.#log(done, by);
     }
-    this.#log(done, by);
     return results;
   }
 

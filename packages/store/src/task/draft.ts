@@ -1,8 +1,22 @@
-import type { ParsedTask, TaskDefinition, TaskState } from "@carillon/core";
+import type { ParsedTask, TaskDefinition, TaskName, TaskState } from "@carillon/core";
 import { firstNext, isOver, localName, type ScheduleCache } from "@carillon/core/internal";
 import type { CalendarRepository } from "../calendars.js";
 import { definitionFields, isRetired, type StoredTask } from "./codec.js";
 import { nameTaken, notAsAsked } from "./errors.js";
+
+export type PutOutcome = "created" | "updated" | "unchanged";
+
+export interface PutResult {
+  readonly name: TaskName;
+  readonly outcome: PutOutcome;
+  readonly state: TaskState;
+  /** The next due time, UTC ms; undefined where the task is paused or finished. */
+  readonly due: number | undefined;
+  /** Revision of a task that was not changed. */
+  readonly revision?: string | undefined;
+  /** The definition that was replaced; undefined unless the outcome is `updated`. */
+  readonly before?: TaskDefinition | undefined;
+}
 
 export interface PutOptions {
   /** One-off tasks of `enqueue`. */
@@ -21,6 +35,8 @@ export interface PutOptions {
   readonly trace?: string | undefined;
   /** Schedules with calendars that are not stored yet, for a plan. */
   readonly schedules?: ScheduleCache | undefined;
+  /** Called with the result of each task that is stored, also if the put of another one fails later. */
+  readonly onPut?: ((result: PutResult, task: ParsedTask) => void) | undefined;
   /** Called again and again, with the number of tasks stored since the time before. */
   readonly onStored?: ((tasks: number) => void) | undefined;
 }

@@ -1,10 +1,4 @@
-import {
-  type ParsedTask,
-  TASK_STATES,
-  type TaskDefinition,
-  type TaskName,
-  type TaskState,
-} from "@carillon/core";
+import { type ParsedTask, TASK_STATES, type TaskState } from "@carillon/core";
 import { conflict, localName, parseLocalName, quote, shardOf } from "@carillon/core/internal";
 import type { CalendarRepository } from "../calendars.js";
 import type { FreezeRepository } from "../freezes.js";
@@ -25,23 +19,17 @@ import {
   storedFields,
 } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
-import { assertRevision, type Draft, Drafts, type PutOptions, revisionOf } from "./draft.js";
+import {
+  assertRevision,
+  type Draft,
+  Drafts,
+  type PutOptions,
+  type PutOutcome,
+  type PutResult,
+  revisionOf,
+} from "./draft.js";
 import { nameTaken, refused, unreadable, unsupportedFormat } from "./errors.js";
 import { integer, oneOf } from "./stored-fields.js";
-
-export type PutOutcome = "created" | "updated" | "unchanged";
-
-export interface PutResult {
-  readonly name: TaskName;
-  readonly outcome: PutOutcome;
-  readonly state: TaskState;
-  /** The next due time, UTC ms; undefined where the task is paused or finished. */
-  readonly due: number | undefined;
-  /** Revision of a task that was not changed. */
-  readonly revision?: string | undefined;
-  /** The definition that was replaced; undefined unless the outcome is `updated`. */
-  readonly before?: TaskDefinition | undefined;
-}
 
 /** Effect that a put would have. */
 export interface PlannedPut extends PutResult {
@@ -235,8 +223,12 @@ export class PutWriter extends Repository {
       for (const [i, { index, draft }] of open.entries()) {
         try {
           const next = await this.#answered(queue, draft, each[i] as string[], now, options);
-          if ("outcome" in next) results[index] = next;
-          else left.push({ index, draft: next });
+          if (!("outcome" in next)) {
+            left.push({ index, draft: next });
+            continue;
+          }
+          results[index] = next;
+          options.onPut?.(next, tasks[index] as ParsedTask);
         } catch (error) {
           // Fails this task only; the others are put.
           failures.push(error);

@@ -23,9 +23,9 @@ import {
 import { answers, script } from "../script/script.js";
 import { isManual, isRetired } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
-import { owedOf, type PutOptions } from "./draft.js";
+import { owedOf, type PutOptions, type PutResult } from "./draft.js";
 import { isMoving, noText, notAsAsked, unsupportedFormat } from "./errors.js";
-import { type PlannedPut, type PutResult, PutWriter } from "./put.js";
+import { type PlannedPut, PutWriter } from "./put.js";
 import { TaskReads } from "./task-reads.js";
 
 /** Tasks per batch when all are replanned. */
