@@ -158,8 +158,6 @@ describe("bulk calls", () => {
     const paused = await tasks.pauseMany({ queue: QUEUE, note: "INC-1" });
     expect(await undone(paused)).toMatchObject({ count: 3 });
     expect(await stateOf()).toEqual(before);
-    expect((await kit.client.get("a")).paused).toMatchObject({ note: "mine" });
-
     await tasks.pauseMany({ tasks: ["b"], note: "mine" });
     const resumed = await tasks.resumeMany({ queue: QUEUE });
     await undone(resumed);
@@ -177,6 +175,20 @@ describe("bulk calls", () => {
     expect(await kit.client.get("c")).toMatchObject({ payload: { n: 3 } });
     expect(await kit.client.get("d")).toMatchObject({ payload: { n: 2 }, state: "paused" });
     expect(await changes.undo({ id: change })).toMatchObject({ count: 0 });
+  });
+
+  it("edit no payload beyond its size, and unset nothing that is not there", async () => {
+    const [named, path] = [{ tasks: ["a"] }, "payload.text"];
+    await put("a", { payload: { none: null } });
+    expect(await ops.tasks.editMany({ ...named, unset: ["payload.none.x"] })).toMatchObject({ count: 0 });
+    const long = "x".repeat(2_000_000);
+    await expect(ops.tasks.editMany({ ...named, fields: { [path]: long } })).rejects.toMatchObject({
+      code: "PAYLOAD_TOO_LARGE",
+    });
+    const large = new Client({ store: kit.store, maxPayloadBytes: 4_000_000 });
+    await large.update("a", (task) => ({ ...task, payload: { text: long, rest: "" } }));
+    for (const edit of [{ fields: { priority: 2 } }, { unset: ["payload.rest"] }])
+      expect(await ops.tasks.editMany({ ...named, ...edit })).toMatchObject({ count: 1 });
   });
 
   it("cancel the runs that are named, and no others", async () => {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { TaskInput, TaskName } from "@carillon/core";
-import { conflict, invalid } from "@carillon/core/internal";
+import { conflict, DEFAULT_PAYLOAD_LIMITS, encodePayload, invalid } from "@carillon/core/internal";
 import type { PutResult } from "@carillon/sdk";
 import { type Definition, TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
@@ -73,12 +73,16 @@ export const editMany = operation({
     const changes = { fields, unset, add };
     if (Object.values(changes).every((one = {}) => Object.keys(one).length === 0))
       throw invalid("fields", "none.", "Give fields to set, to unset or to add to.");
-    const edited = (task: Definition) => withFields(task, changes) as TaskInput;
+    const edited = (task: Definition) => {
+      const to = withFields(task, changes) as TaskInput;
+      if (!isDeepStrictEqual(to.payload, task.payload)) assertSize(to.payload, task.payload);
+      return to;
+    };
     // A wrong path is wrong for all.
     withFields({}, changes);
     const checked = checkedFilter(scope, input);
     const refused = new Tally<BulkRefusal>(SAMPLE);
-    // The payload stays as it is, whatever its size.
+    // A payload that stays as it is may have any size.
     const writer = new TaskWriter(scope, undefined, Number.MAX_SAFE_INTEGER);
     const plan = async (name: TaskName): Promise<Planned> => {
       let seen = {} as Definition;
@@ -146,3 +150,10 @@ export const editMany = operation({
     return { ...done, edits };
   },
 });
+
+/** A changed payload must have room in a task, or be no longer than it was. @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE` */
+function assertSize(payload: unknown, before: unknown): void {
+  const least = Buffer.byteLength(JSON.stringify(before) ?? "");
+  const maxBytes = Math.max(DEFAULT_PAYLOAD_LIMITS.maxBytes, least);
+  encodePayload(payload, { ...DEFAULT_PAYLOAD_LIMITS, maxBytes });
+}
