@@ -158,6 +158,13 @@ describe("bulk calls", () => {
     const paused = await tasks.pauseMany({ queue: QUEUE, note: "INC-1" });
     expect(await undone(paused)).toMatchObject({ count: 3 });
     expect(await stateOf()).toEqual(before);
+    const again = await tasks.pauseMany({ queue: QUEUE, note: "INC-1" }, { by: "ann" });
+    await kit.client.resume("b");
+    await kit.client.pause("b", { note: "INC-1", by: "ben" });
+    expect(await undone(again)).toMatchObject({ count: 2 });
+    await kit.client.resume("b");
+    expect((await kit.client.get("a")).paused).toMatchObject({ note: "mine" });
+
     await tasks.pauseMany({ tasks: ["b"], note: "mine" });
     const resumed = await tasks.resumeMany({ queue: QUEUE });
     await undone(resumed);

@@ -24,7 +24,11 @@ export const pauseMany = operation({
     return bulk(call, {
       ...{ filter: checkedFilter(call.scope, input), dryRun, state: "scheduled" },
       act: async (_, name) => (await call.store.tasks.pause(name, call.by, note)) === "OK",
-      inverse: () => ({ operation: "tasks.resumeMany", input: { missed: "catch-up" } }),
+      // Not those that somebody else pauses again meanwhile.
+      inverse: () => ({
+        operation: "tasks.resumeMany",
+        input: { missed: "catch-up", ...(note && { note }), ...(call.by && { pausedBy: call.by }) },
+      }),
       details: { note: note || undefined },
     });
   },
