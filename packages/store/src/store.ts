@@ -230,10 +230,13 @@ export class Store {
       await this.tasks.clearDeletedRuns(queue);
       const keys = this.#internals.keys.queue(queue);
       const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits, held } = keys;
-      await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities, limits, held);
-      await client.del(keys.collected, keys.digests);
-      // Keeps the shards' parts: without them a task that was put meanwhile would never be checked.
-      await client.zrem(next, ...Object.values(FACTS.parts));
+      await client.del(journal, outcomes, limits, held, keys.collected, keys.digests);
+      // What is left of deleted tasks. With a task that was put meanwhile it is that one's: its run would never be found lost.
+      if ((await client.exists(keys.tasks)) === 0) {
+        await client.del(runs, alerts, expected, backfills, priorities);
+        // Keeps the shards' parts, for a task that is put now.
+        await client.zrem(next, ...Object.values(FACTS.parts));
+      }
     } catch (error) {
       throw redisError(error);
     } finally {

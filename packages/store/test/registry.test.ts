@@ -156,11 +156,16 @@ onEveryEngine("the registry of queues", (connection) => {
     bench.store.tasks.delete = async (name, which) => {
       const gone = await remove(name, which);
       await bench.put({ id: "new" });
+      await bench.run("new");
       return gone;
     };
     await bench.put({ id: "old" });
     await bench.store.deleteQueue(QUEUE);
     bench.store.tasks.delete = remove;
     expect((await bench.store.claims.next(QUEUE)).get(String(shardOf("system/new")))).toBe(START + 10_000);
+    // Its job is deleted with the queue's.
+    await bench.clock.advance(3_600_000);
+    await bench.reconcile();
+    expect(await bench.store.runs.list(bench.name("new"), 2)).toMatchObject([{ outcome: "lost" }]);
   });
 });
