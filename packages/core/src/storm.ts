@@ -257,9 +257,15 @@ export function isForgotten(state: Collected, now: number): boolean {
   return Object.keys(state.groups).length === 0 && Math.abs(now - state.minute) >= MINUTE;
 }
 
-function forget({ groups }: Collected, now: number): void {
-  for (const [key, { since, last }] of Object.entries(groups))
-    if (since === 0 && Math.abs(now - last) >= DAY) delete groups[key];
+function forget(state: Collected, now: number): void {
+  // The clock of Redis may have gone back: digests must not wait until it is there again.
+  state.told = Math.min(state.told, now);
+  for (const [key, group] of Object.entries(state.groups)) {
+    const { begun, last, since, told } = group;
+    if (since === 0 && Math.abs(now - last) >= DAY) delete state.groups[key];
+    const times = { begun, last, since, told };
+    for (const [time, at] of Object.entries(times)) group[time as keyof typeof times] = Math.min(at, now);
+  }
 }
 
 /** One alert in full; several as one, with their number. */

@@ -288,4 +288,13 @@ describe("a destination", () => {
     quiet.to(48 * HOUR);
     expect(quiet.kinds()).toEqual(["1 failed"]);
   });
+
+  it("gets alerts in time after the clock of Redis went back", () => {
+    const mail = receiver({ perMinute: 0 });
+    mail.fail("a");
+    mail.to(2 * MINUTE).to(-24 * HOUR);
+    mail.fail("b");
+    mail.to(10 * MINUTE - 24 * HOUR);
+    expect(mail.got.map(({ at }) => at)).toEqual([MINUTE, MINUTE - 24 * HOUR]);
+  });
 });
