@@ -25,8 +25,10 @@ onEveryEngine("the number of an attempt", (connection) => {
   const client = () => internalsOf(bench.store).link.client as Redis;
   const start = (by?: Partial<Worked>) => bench.begin(name(), run, by);
   const begin = (by?: Partial<Worked>) => bench.begun(name(), run, by);
-  const settle = (fence: number, end: { outcome?: "failed"; error?: string } = {}) =>
-    bench.settle(name(), run, fence, { outcome: undefined, ...end });
+  const settle = (
+    fence: number,
+    end: { outcome?: "failed" | "succeeded"; error?: string; made?: number } = {},
+  ) => bench.settle(name(), run, fence, { outcome: undefined, ...end });
   const attempts = async () =>
     (await bench.store.runs.attempts(QUEUE, run)).map((one) => [one.attempt, one.worker]);
   const counted = async () => (await bench.store.runs.stats(name()))["attempts"];
@@ -171,6 +173,14 @@ onEveryEngine("the number of an attempt", (connection) => {
       ]);
     },
   );
+
+  it("does not begin if a plain worker that took the job over failed, and BullMQ tries it again", async () => {
+    const { fence } = await begin();
+    await settle(fence, { outcome: "succeeded", made: 0 });
+    const { job } = internalsOf(bench.store).keys.queue(QUEUE);
+    await client().hset(job(run), { failedReason: "no", stacktrace: '["Error: no"]', atm: 1 });
+    expect(await start({ worker: "w2", made: 1 })).toMatchObject({ word: "FINAL", outcome: "succeeded" });
+  });
 
   it("is higher than the attempts of plain workers", async () => {
     const { fence } = await begin({ attempt: 3, made: 2 });

@@ -128,9 +128,10 @@ function decidedOnce(
 
 /** Invariant 4. */
 function neverEarly(id: string, runs: readonly Run[]): void {
-  // A run of items has the due time of the run whose items it does again; the clock may have gone back since.
+  // A run of items has the due time of the run whose items it does again, a backfill those of times that were past: the clock may have gone
+  // back since.
   for (const run of runs)
-    if (run.itemsOf === undefined && run.enqueued < run.due)
+    if (run.itemsOf === undefined && run.trigger !== "backfill" && run.enqueued < run.due)
       fail(`${id}: enqueued before it was due: ${run.key}`);
 }
 

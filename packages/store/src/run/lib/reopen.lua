@@ -16,7 +16,10 @@ end
 -- Whether the job of a run that its worker settled has ended since and was retried from outside. `made` and `trace`: at the settle, `made` -1 if the job ended
 -- with the run; `counted`: attempts that BullMQ counts as made now. If a retry reset the count, the failure before it is still in the job's stack trace.
 local function wasRetried(jobKey, made, trace, counted)
-  if not made or tonumber(counted) > tonumber(made) then return true end
+  if not made or made == "-1" then return true end
+  local failed = tonumber(trace or 0) ~= traceOf(jobKey)
+  -- A worker that does not know the run took it over and failed, and BullMQ tries again: a retry from outside removes the reason.
+  if failed and redis.call("HEXISTS", jobKey, "failedReason") == 1 then return false end
   -- BullMQ records and counts each failure: a recorded one that is not counted means the count was reset.
-  return tonumber(trace or 0) ~= traceOf(jobKey) and not attemptsMade(jobKey)
+  return tonumber(counted) > tonumber(made) or failed and not attemptsMade(jobKey)
 end
