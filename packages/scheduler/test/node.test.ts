@@ -9,6 +9,9 @@ import { SILENT, sharedRedis } from "../../../test/helpers.js";
 
 let serial = 0;
 
+/** Due each hour, for the first time in half an hour. */
+const seldom = () => ({ every: "1h", origin: new Date(Date.now() - 1_800_000).toISOString() });
+
 describe("a node on real time", () => {
   const redis = sharedRedis();
   let store: Store;
@@ -31,7 +34,7 @@ describe("a node on real time", () => {
     return made;
   }
   const put = (input: Partial<TaskInput> & { id: string }) =>
-    store.tasks.put("q", [parseTask({ type: "noop", queue: "q", schedule: { every: "1h" }, ...input })]);
+    store.tasks.put("q", [parseTask({ type: "noop", queue: "q", schedule: seldom(), ...input })]);
 
   it("is woken by a put of another process and fires at its time, not before", async () => {
     const scheduler = node();
