@@ -6,7 +6,7 @@ COPY packages packages
 COPY apps apps
 COPY scripts/lib/bundle.mjs scripts/lib/
 COPY turbo.json tsconfig.json tsconfig.base.json ./
-RUN npm ci --ignore-scripts && node packages/store/lua/generate.mjs && npx tsc -b && node apps/scheduler/bundle.mjs && node apps/console/bundle.mjs && npx vite build --config apps/console/ui/vite.config.ts && npm prune --omit=dev --ignore-scripts
+RUN npm ci --ignore-scripts && node packages/store/lua/generate.mjs && npx tsc -b && for app in cli scheduler console; do node apps/$app/bundle.mjs || exit 1; done && npx vite build --config apps/console/ui/vite.config.ts && npm prune --omit=dev --ignore-scripts
 
 FROM node:22-slim
 ENV NODE_ENV=production
