@@ -9,6 +9,9 @@ export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 /** A worker that takes turns at a queue. */
 export const LANE = { worker: "me", pid: 1, host: "h", lock: 30_000 };
 
+/** A schedule due each hour, for the first time in half an hour: not within a test, whenever it runs. */
+export const hourly = () => ({ every: "1h", origin: new Date(Date.now() - 1_800_000).toISOString() });
+
 /** Data that a worker gives about itself when it starts an attempt of a run. */
 export function attempt(more: Partial<Worked> = {}): Worked {
   return { worker: "w", pid: 1, host: "h", attempt: 1, made: 0, ...more };

@@ -185,7 +185,7 @@ describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("%s", (nam
     expect(accepted.slice(0, 5)).toEqual([]);
   });
 
-  // Left out, not skipped: a skipped test would say that something is missing.
+  // Tests that do not apply are left out: a skipped one would say that something is missing.
   if (parts.length > 0 && !NEED_NOTHING.includes(name))
     it("is a 404 for what is not there", async () => {
       const intact = await Stage.intact();

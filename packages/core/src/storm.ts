@@ -261,10 +261,8 @@ function forget(state: Collected, now: number): void {
   // The clock of Redis may have gone back: digests must not wait until it is there again.
   state.told = Math.min(state.told, now);
   for (const [key, group] of Object.entries(state.groups)) {
-    const { begun, last, since, told } = group;
-    if (since === 0 && Math.abs(now - last) >= DAY) delete state.groups[key];
-    const times = { begun, last, since, told };
-    for (const [time, at] of Object.entries(times)) group[time as keyof typeof times] = Math.min(at, now);
+    if (group.since === 0 && Math.abs(now - group.last) >= DAY) delete state.groups[key];
+    for (const time of ["begun", "last", "since", "told"] as const) group[time] = Math.min(group[time], now);
   }
 }
 

@@ -6,13 +6,11 @@ import { Store, type StoreOptions } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, test as base, beforeAll, describe, expect, onTestFinished, vi } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { hourly, SILENT } from "../../../test/helpers.js";
 import { Agenda } from "../src/loop/agenda.js";
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Below the 30 s after which a node checks again on its own, and enough for a busy machine. */
-/** Due each hour, for the first time in half an hour. */
-const seldom = () => ({ every: "1h", origin: new Date(Date.now() - 1_800_000).toISOString() });
 const soonEnough = () => ({ signal: AbortSignal.timeout(60_000) });
 let redis: RedisServer;
 let serial = 0;
@@ -51,7 +49,7 @@ const it = base.extend<Stage>({
     use((queue, ...inputs) =>
       store.tasks.put(
         queue,
-        inputs.map((input) => parseTask({ type: "noop", queue, schedule: seldom(), ...input })),
+        inputs.map((input) => parseTask({ type: "noop", queue, schedule: hourly(), ...input })),
       ),
     ),
   soon: ({ store }, use) => use(async (ms) => ({ at: (await store.serverTime()) + ms })),

@@ -5,12 +5,9 @@ import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, startFaultProxy, startRedis } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SILENT, sharedRedis } from "../../../test/helpers.js";
+import { hourly, SILENT, sharedRedis } from "../../../test/helpers.js";
 
 let serial = 0;
-
-/** Due each hour, for the first time in half an hour. */
-const seldom = () => ({ every: "1h", origin: new Date(Date.now() - 1_800_000).toISOString() });
 
 describe("a node on real time", () => {
   const redis = sharedRedis();
@@ -34,7 +31,7 @@ describe("a node on real time", () => {
     return made;
   }
   const put = (input: Partial<TaskInput> & { id: string }) =>
-    store.tasks.put("q", [parseTask({ type: "noop", queue: "q", schedule: seldom(), ...input })]);
+    store.tasks.put("q", [parseTask({ type: "noop", queue: "q", schedule: hourly(), ...input })]);
 
   it("is woken by a put of another process and fires at its time, not before", async () => {
     const scheduler = node();

@@ -231,7 +231,7 @@ export class Store {
       const keys = this.#internals.keys.queue(queue);
       const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits, held } = keys;
       await client.del(journal, outcomes, limits, held, keys.collected, keys.digests);
-      // What is left of deleted tasks. With a task that was put meanwhile it is that one's: its run would never be found lost.
+      // A task that was put meanwhile needs these: without them, nobody would find its run if it is lost.
       if ((await client.exists(keys.tasks)) === 0) {
         await client.del(runs, alerts, expected, backfills, priorities);
         // Keeps the shards' parts, for a task that is put now.

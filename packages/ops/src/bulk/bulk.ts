@@ -198,15 +198,15 @@ export async function* selected(
 ): AsyncGenerator<StoredTask[]> {
   if (refs !== undefined) {
     const known = new Set<string>();
+    const isNew = (task: StoredTask) => known.size < known.add(keyOf(nameOf(task))).size;
     for (let at = 0; at < refs.length; at += CHUNK) {
       const some = refs.slice(at, at + CHUNK);
       const found = await Promise.all(
         some.map((ref) => read(scope, ref).catch((error: unknown) => refusalOf(ref, error))),
       );
       for (const one of found) if ("code" in one) refused.add(one);
-      const tasks = found.filter((one) => "definition" in one);
-      const others = tasks.filter((one) => known.size < known.add(keyOf(nameOf(one))).size);
-      yield others.filter((one) => !state || one.state === state);
+      const tasks = found.filter((one) => "definition" in one).filter(isNew);
+      yield tasks.filter((one) => !state || one.state === state);
       scope.progress(some.length);
     }
     return;

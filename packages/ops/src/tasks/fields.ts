@@ -52,7 +52,7 @@ function placeOf(fields: Fields, path: string, how: keyof FieldChanges): [parent
   const name = names.pop() as string;
   let parent = fields;
   for (const [depth, each] of names.entries()) {
-    if (how === "unset" && (parent[each] ?? undefined) === undefined) return [{}, name];
+    if (how === "unset" && (parent[each] === undefined || parent[each] === null)) return [{}, name];
     parent[each] ??= {};
     const next = parent[each];
     if (typeof next !== "object" || next === null || Array.isArray(next)) {

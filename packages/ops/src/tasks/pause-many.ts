@@ -24,7 +24,7 @@ export const pauseMany = operation({
     return bulk(call, {
       ...{ filter: checkedFilter(call.scope, input), dryRun, state: "scheduled" },
       act: async (_, name) => (await call.store.tasks.pause(name, call.by, note)) === "OK",
-      // Not those that somebody else pauses again meanwhile.
+      // A pause that somebody else makes meanwhile stays.
       inverse: () => ({
         operation: "tasks.resumeMany",
         input: { missed: "catch-up", ...(note && { note }), ...(call.by && { pausedBy: call.by }) },

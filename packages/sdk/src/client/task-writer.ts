@@ -249,7 +249,7 @@ export class TaskWriter {
           results[index] = putView(stored[i] as StoredPut, task, [...(warnings[index] ?? []), ...same(i)]);
       }
     } finally {
-      // Also if one of them could not be put: the others are.
+      // The others are stored if one of them could not be.
       this.#log(done, by);
     }
     return results;

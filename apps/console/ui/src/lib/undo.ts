@@ -84,8 +84,14 @@ const MANY: Partial<Record<OperationName, keyof typeof DONE>> = {
 };
 
 const DONE = {
-  ...{ pause: "paused", resume: "resumed", trigger: "triggered", tag: "changed", spread: "spread" },
-  ...{ edit: "changed", undo: "restored", delete: "deleted" },
+  pause: "paused",
+  resume: "resumed",
+  trigger: "triggered",
+  tag: "changed",
+  spread: "spread",
+  edit: "changed",
+  undo: "restored",
+  delete: "deleted",
 } as const;
 
 async function takeBack({ operation, input }: Undo): Promise<void> {

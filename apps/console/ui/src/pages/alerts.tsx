@@ -20,8 +20,12 @@ const TONES: Record<Undelivered["deliveries"][number]["state"], Tone> = {
 
 const STATES = { collecting: "collected", waiting: "waits", failed: "failed" };
 const FORMATS: Record<AlertFormat, string> = {
-  ...{ json: "JSON", slack: "Slack", teams: "Microsoft Teams", pagerduty: "PagerDuty" },
-  ...{ template: "JSON of your own", email: "E-mail" },
+  json: "JSON",
+  slack: "Slack",
+  teams: "Microsoft Teams",
+  pagerduty: "PagerDuty",
+  template: "JSON of your own",
+  email: "E-mail",
 };
 
 /** Destinations of alerts, and alerts that were not delivered. */

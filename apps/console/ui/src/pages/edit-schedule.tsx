@@ -17,7 +17,11 @@ import { Field, Select } from "../parts/confirm.js";
 import { Chip, Days } from "../parts/days.js";
 
 const KINDS: Readonly<Record<Kind, string>> = {
-  ...{ cron: "Cron", calendar: "Calendar event", every: "Interval", at: "Once, at", manual: "Manual" },
+  cron: "Cron",
+  calendar: "Calendar event",
+  every: "Interval",
+  at: "Once, at",
+  manual: "Manual",
 };
 const EXAMPLES: Record<Exclude<Kind, "manual">, string> = {
   cron: "0 9 * * 1-5",

@@ -15,8 +15,11 @@ import { Relative, Time } from "../parts/time.js";
 import { labelOf, MISSED } from "../words.js";
 
 const KINDS = {
-  ...{ frozen: "frozen", toCome: "to be frozen", silence: "silenced alerts" },
-  ...{ task: "paused task", queue: "paused queue" },
+  frozen: "frozen",
+  toCome: "to be frozen",
+  silence: "silenced alerts",
+  task: "paused task",
+  queue: "paused queue",
 };
 
 /** Something that somebody holds on purpose, and the button that lifts it. */

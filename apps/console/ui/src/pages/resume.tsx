@@ -24,7 +24,7 @@ type Scope = Readonly<Record<string, string>>;
 
 interface Owing {
   readonly count: number;
-  /** If false, there are at least that many. */
+  /** False: there are at least that many. */
   readonly exact: boolean;
 }
 

@@ -22,7 +22,12 @@ type Asked = InputTo<"runs.trends">;
 const BYS = ["task", "owner", "queue", "tag"] as const;
 const FIELDS = ["owner", "queue", "tag"] as const;
 const COLUMNS = {
-  ...{ name: "Of", runs: "Runs", share: "Succeeded", p50: "p50", p95: "p95", late: "Late" },
+  name: "Of",
+  runs: "Runs",
+  share: "Succeeded",
+  p50: "p50",
+  p95: "p95",
+  late: "Late",
   skipped: "Skipped",
 } as const;
 type Column = keyof typeof COLUMNS;

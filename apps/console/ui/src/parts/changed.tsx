@@ -107,8 +107,14 @@ export function FieldTable(props: {
 }
 
 const LABELS = {
-  ...{ id: "Id", owner: "Owner", queue: "Queue", type: "Type", description: "Description", tags: "Tags" },
-  ...{ schedule: "Schedule", payload: "Payload" },
+  id: "Id",
+  owner: "Owner",
+  queue: "Queue",
+  type: "Type",
+  description: "Description",
+  tags: "Tags",
+  schedule: "Schedule",
+  payload: "Payload",
   overlap: "If a run is still going on",
   catchUp: "Times that passed while nothing ran",
 };
