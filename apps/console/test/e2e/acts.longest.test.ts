@@ -249,8 +249,7 @@ inABrowser("acts on tasks and runs", () => {
     await dialog.getByRole("img").waitFor();
     await dialog.getByRole("button", { name: "Spread", exact: true }).click();
     const notice = page.locator(".notices li", { hasText: "2 tasks spread." });
-    // It stays under the pointer.
-    await notice.hover();
+    await notice.waitFor();
     expect((await world.client.get("herd-1")).schedule).toEqual({ ...schedule, jitter: "5m" });
     // A newer change that can be undone is not the one that the notice is about.
     await put("newer", { tags: ["newer"], schedule: { cron: "0 13 1 1 *", timezone: "UTC" } });
@@ -292,17 +291,17 @@ inABrowser("acts on tasks and runs", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Resume", exact: true }).click();
     await notice("The task is resumed.").waitFor();
     await page.keyboard.press("u");
-    await notice("Undone: the task is paused.").waitFor();
+    await notice("Undone: the task is paused.").hover();
     expect((await stored()).paused).toMatchObject({ note: "INC-7" });
+    await page.mouse.move(0, 0);
     await page.clock.fastForward(11_000);
-    await notices.first().waitFor({ state: "detached" });
+    await notice("Undone: the task is paused.").waitFor({ state: "detached" });
     // A change of another comes between: the undo leaves it alone.
     const admin = await world.as("admin");
     await admin.go("/tasks/q/system/by-mistake/edit");
     await admin.page.getByLabel("Description").fill("wrong");
     await admin.page.getByRole("button", { name: "Save" }).click();
     const saved = admin.page.locator(".notices li", { hasText: "The change is stored." });
-    await saved.hover();
     const undo = saved.getByRole("button", { name: "Undo" });
     await undo.waitFor();
     await put("by-mistake", { description: "another's" });
@@ -323,7 +322,6 @@ inABrowser("acts on tasks and runs", () => {
     await dialog.getByLabel("Yes, with their runs and skips").check();
     await dialog.getByRole("button", { name: "Delete" }).click();
     const notice = page.locator(".notices li", { hasText: "2 tasks deleted." });
-    await notice.hover();
     await notice.getByRole("button", { name: "Undo" }).click();
     await page.getByText("2 tasks restored.").waitFor();
     expect((await world.client.list({ tag: "gone" })).tasks).toHaveLength(2);
@@ -365,7 +363,7 @@ inABrowser("acts on tasks and runs", () => {
     );
     await save.click();
     const notice = page.locator(".notices li", { hasText: "2 tasks changed." });
-    await notice.hover();
+    await notice.waitFor();
     const overlaps = async () =>
       (await world.client.list({ tag: "edits" })).tasks.map(({ overlap }) => overlap);
     expect(await overlaps()).toEqual(["allow", "allow"]);

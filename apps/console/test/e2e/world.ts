@@ -133,6 +133,17 @@ const AXE_TEXT = readFileSync(AXE, "utf8");
  */
 export const problems: string[] = [];
 
+/**
+ * Script for the page: the pointer is on each notice from its first frame until it is moved there and away. On a busy machine
+ * the 10 s of a notice pass before a test has seen it.
+ */
+const HOLD_NOTICES = `new MutationObserver(() => {
+  for (const notice of document.querySelectorAll(".notices li:not([data-held])")) {
+    notice.dataset.held = "";
+    notice.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+  }
+}).observe(document, { childList: true, subtree: true });`;
+
 const UNSAVED = "What you have entered is not stored. Leave it?";
 /** Questions of the pages whether to leave what was entered. They are answered with yes, except one for each page in `staying`. */
 export const asked: string[] = [];
@@ -156,6 +167,7 @@ async function visit(browser: Browser, url: string, token: string): Promise<Visi
       reportViolation(location.pathname + ": " + event.violatedDirective + " " + event.blockedURI);
     });`,
   });
+  await context.addInitScript({ content: HOLD_NOTICES });
   context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   page.on("pageerror", (error) => void problems.push(`${page.url()}: ${error.message}`));
