@@ -92,7 +92,7 @@ describe("the list", () => {
       const started = await runs.start(name, run, attempt());
       const fence = started.word === "OK" ? started.fence : 0;
       const error = outcome === "failed" ? "Error: no paper\n    at print" : undefined;
-      await runs.settle(name, run, { fence, made: 0, outcome, error });
+      await runs.settle(name, run, { fence, outcome, error });
     };
     const shown = async () => (await schedulers())[0]?.["name"];
     await end("failed");

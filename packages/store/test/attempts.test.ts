@@ -25,10 +25,8 @@ onEveryEngine("the number of an attempt", (connection) => {
   const client = () => internalsOf(bench.store).link.client as Redis;
   const start = (by?: Partial<Worked>) => bench.begin(name(), run, by);
   const begin = (by?: Partial<Worked>) => bench.begun(name(), run, by);
-  const settle = (
-    fence: number,
-    end: { outcome?: "failed" | "succeeded"; error?: string; made?: number } = {},
-  ) => bench.settle(name(), run, fence, { outcome: undefined, ...end });
+  const settle = (fence: number, end: { outcome?: "failed" | "succeeded"; error?: string } = {}) =>
+    bench.settle(name(), run, fence, { outcome: undefined, ...end });
   const attempts = async () =>
     (await bench.store.runs.attempts(QUEUE, run)).map((one) => [one.attempt, one.worker]);
   const counted = async () => (await bench.store.runs.stats(name()))["attempts"];
@@ -174,12 +172,29 @@ onEveryEngine("the number of an attempt", (connection) => {
     },
   );
 
-  it("does not begin if a plain worker that took the job over failed, and BullMQ tries it again", async () => {
+  it.each(["after", "before"])(
+    "does not begin if a plain worker that took the job over failed %s its end, and BullMQ tries it again",
+    async (when) => {
+      const { fence } = await begin();
+      const end = () => settle(fence, { outcome: "succeeded" });
+      if (when === "after") await end();
+      const { job } = internalsOf(bench.store).keys.queue(QUEUE);
+      await client().hset(job(run), { failedReason: "no", stacktrace: '["Error: no"]', atm: 1 });
+      if (when === "before") await end();
+      expect(await start({ worker: "w2", made: 1 })).toMatchObject({ word: "FINAL", outcome: "succeeded" });
+    },
+  );
+
+  it("begins if the job had failed for good before the run's end, and is retried from outside", async () => {
     const { fence } = await begin();
-    await settle(fence, { outcome: "succeeded", made: 0 });
-    const { job } = internalsOf(bench.store).keys.queue(QUEUE);
-    await client().hset(job(run), { failedReason: "no", stacktrace: '["Error: no"]', atm: 1 });
-    expect(await start({ worker: "w2", made: 1 })).toMatchObject({ word: "FINAL", outcome: "succeeded" });
+    const { job, bull } = internalsOf(bench.store).keys.queue(QUEUE);
+    await client().lrem(`${bull}wait`, 0, run);
+    const failed = { failedReason: "no", stacktrace: '["Error: no"]', atm: 1, finishedOn: bench.clock.now };
+    await client().hset(job(run), failed);
+    await client().zadd(`${bull}failed`, bench.clock.now, run);
+    await settle(fence, { outcome: "succeeded" });
+    await (await bench.queue().getJob(run))?.retry("failed");
+    expect(await begin({ worker: "w2", made: 1 })).toMatchObject({ attempt: 2 });
   });
 
   it("is higher than the attempts of plain workers", async () => {

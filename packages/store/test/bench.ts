@@ -124,7 +124,7 @@ export class Bench {
     end: Partial<Settlement> = {},
   ): Promise<string> {
     const name = typeof task === "string" ? this.name(task) : task;
-    return this.store.runs.settle(name, run, { fence, made: 0, outcome: "succeeded", ...end });
+    return this.store.runs.settle(name, run, { fence, outcome: "succeeded", ...end });
   }
 
   /** Works a run. */

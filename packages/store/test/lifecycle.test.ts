@@ -376,7 +376,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       await bench.clock.advance(1);
       await bench.put({ id: "t" });
       expect(await bench.begin("t", run?.id as string)).toEqual({ word: "GONE" });
-      const end = { fence: 1, made: 0, outcome: "failed", error: "no" } as const;
+      const end = { fence: 1, outcome: "failed", error: "no" } as const;
       expect(await bench.store.runs.settle(bench.name("t"), run?.id as string, end)).toBe("GONE");
       expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
     });
@@ -441,7 +441,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       for (const id of [many[0], many.at(-1)] as string[]) {
         expect(await bench.begin("t", id)).toEqual({ word: "GONE" });
       }
-      const ended = { fence: 1, made: 0, outcome: "succeeded" } as const;
+      const ended = { fence: 1, outcome: "succeeded" } as const;
       expect(await bench.store.runs.settle(bench.name("t"), many.at(-1) as string, ended)).toBe("GONE");
       expect(await bench.store.runs.stats(bench.name("t"))).toEqual({});
       expect((await bench.ownKeys()).filter((key) => key.includes(":~r:t@many"))).toEqual([]);

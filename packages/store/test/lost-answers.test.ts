@@ -98,7 +98,7 @@ describe("a lost answer", () => {
       "settle",
       running,
       async (bench) => {
-        const end = { fence: await fence(bench), made: 0, outcome: "failed", error: "no" } as const;
+        const end = { fence: await fence(bench), outcome: "failed", error: "no" } as const;
         // A resend is still the report of this attempt, not of another one.
         expect(await bench.store.runs.settle(bench.name("t"), await run(bench), end)).toBe("OK");
       },
@@ -107,7 +107,7 @@ describe("a lost answer", () => {
       "settle an attempt, another is left",
       running,
       async (bench) => {
-        const end = { fence: await fence(bench), made: 0, outcome: undefined, error: "no" } as const;
+        const end = { fence: await fence(bench), outcome: undefined, error: "no" } as const;
         await bench.store.runs.settle(bench.name("t"), await run(bench), end);
       },
     ],

@@ -257,7 +257,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       await runs.start(name, running, by);
       const started = await runs.start(name, itsItemsRun, by);
       const fence = started.word === "OK" ? started.fence : 0;
-      expect(await runs.settle(name, itsItemsRun, { fence, made: 0, outcome: undefined })).toBe("OK");
+      expect(await runs.settle(name, itsItemsRun, { fence, outcome: undefined })).toBe("OK");
       const heard: string[] = [];
       let standing = () => {};
       const stands = new Promise<void>((resolve) => {

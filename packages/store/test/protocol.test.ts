@@ -149,7 +149,7 @@ onEveryEngine("the claim protocol", (connection) => {
     const by = attempt();
     const started = await store.runs.start(name("t"), run?.id as string, by);
     const fence = started.word === "OK" ? started.fence : 0;
-    await store.runs.settle(name("t"), run?.id as string, { fence, made: 0, outcome: "failed" });
+    await store.runs.settle(name("t"), run?.id as string, { fence, outcome: "failed" });
     const [job] = await bull.getJobs(["wait"]);
     await job?.remove();
 

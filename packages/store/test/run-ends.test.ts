@@ -312,7 +312,7 @@ onEveryEngine("the end of a run", (connection) => {
       const [run = ""] = await open();
       const fence = await start(run);
       await bench.store.runs.cancel(name(), run, "ann");
-      const end = { fence, made: 0, outcome, error: "no", result: 7 };
+      const end = { fence, outcome, error: "no", result: 7 };
       expect(await bench.store.runs.settle(name(), run, end)).toBe("CANCELLED");
       // Sends the end again, as after an answer that was lost for longer than the connection resends.
       expect(await bench.store.runs.settle(name(), run, end)).toBe("CANCELLED");
@@ -486,7 +486,7 @@ onEveryEngine("the end of a run", (connection) => {
   it("as dropped is not undone, and does not drop a further attempt", async () => {
     await bench.put({ id: "t", overlap: "allow", minGap: "1m" });
     const first = await bench.run("t", "a");
-    const end = { fence: await start(first), made: 0, outcome: undefined, error: "no" };
+    const end = { fence: await start(first), outcome: undefined, error: "no" };
     expect(await bench.store.runs.settle(name(), first, end)).toBe("OK");
     await bench.clock.advance(1_000);
     await start(first, { attempt: 2, made: 1 });
@@ -768,7 +768,7 @@ onEveryEngine("the end of a run", (connection) => {
   it("as succeeded is undone completely by a retry in BullMQ", async () => {
     await put();
     const run = await bench.run("t");
-    const end = { fence: await start(run), made: 0, outcome: "succeeded", result: 7 } as const;
+    const end = { fence: await start(run), outcome: "succeeded", result: 7 } as const;
     expect(await bench.store.runs.settle(name(), run, end)).toBe("OK");
     await client().lrem(`${keys().bull}wait`, 0, run);
     const done = { finishedOn: String(bench.clock.now), returnvalue: "7", atm: 1 };

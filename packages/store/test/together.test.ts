@@ -41,7 +41,7 @@ class Crowd {
 
   end(fences: readonly number[], outcome: "succeeded" | "failed" = "succeeded") {
     const { runs } = this.bench.store;
-    const end = (i: number) => ({ fence: fences[i] as number, made: 0, outcome, error: "no" });
+    const end = (i: number) => ({ fence: fences[i] as number, outcome, error: "no" });
     return Promise.allSettled(this.runs.map((run, i) => runs.settle(this.bench.name(`t${i}`), run, end(i))));
   }
 

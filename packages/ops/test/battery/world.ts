@@ -237,7 +237,7 @@ async function furnish(world: World): Promise<Ids> {
   for (const id of ["f1", "f2", "f2"]) {
     const { run } = (await client.trigger(nameOf(id))) as { run: string };
     const { fence } = (await store.runs.start(nameOf(id), run, attempt())) as { fence: number };
-    const end = { fence, made: 0, outcome: "failed", error: "no" } as const;
+    const end = { fence, outcome: "failed", error: "no" } as const;
     await store.runs.settle(nameOf(id), run, end);
     runs.push(run);
   }

@@ -16,6 +16,8 @@ export class FreezeWatch {
   readonly #held = new Map<string, Freeze>();
   /** A client may lift a freeze before its put is acknowledged. */
   readonly #lifted = new Set<string>();
+  /** For each put that is under way, the latest Redis time since it began. */
+  readonly #putting = new Set<{ latest: number }>();
   readonly #client: RedisClient;
   readonly #store: Store;
   readonly #queue: string;
@@ -26,9 +28,16 @@ export class FreezeWatch {
     this.#queue = queue;
   }
 
-  /** Call this when a freeze was acknowledged. */
-  acknowledged(freeze: Freeze): void {
-    if (!this.#lifted.has(freeze.id)) this.#held.set(freeze.id, freeze);
+  /** Call this before a freeze is put, and the result when it was acknowledged. */
+  puts(): (freeze: Freeze) => void {
+    const seen = { latest: 0 };
+    this.#putting.add(seen);
+    return (freeze) => {
+      this.#putting.delete(seen);
+      // Deleted before its put was acknowledged, because it had ended before the clock went back.
+      const ended = freeze.until !== undefined && freeze.until <= seen.latest;
+      if (!ended && !this.#lifted.has(freeze.id)) this.#held.set(freeze.id, freeze);
+    };
   }
 
   /** Call this when a client begins to lift freezes: from then on they may hold or not. */
@@ -51,6 +60,7 @@ export class FreezeWatch {
    * @param now Redis time
    */
   passed(now: number): void {
+    for (const seen of this.#putting) seen.latest = Math.max(seen.latest, now);
     for (const { id, until } of this.#held.values()) if (until !== undefined && until <= now) this.lifts(id);
   }
 

@@ -189,12 +189,13 @@ function freezeOf(dice: Dice, id: string): Operation {
     allows: false,
     text: `freeze ${JSON.stringify(scope)} in ${starts} for ${lasts ?? "good"}`,
     async run({ freezes }, watch) {
+      const acknowledged = watch.puts();
       const created = await freezes.time();
       const from = created + starts;
       const until = lasts === undefined ? {} : { until: from + lasts };
       const freeze: Freeze = { id, ...scope, from, ...until, by: FREEZER, created };
       await freezes.put(freeze);
-      watch.acknowledged(freeze);
+      acknowledged(freeze);
       return "frozen";
     },
   };

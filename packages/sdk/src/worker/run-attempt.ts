@@ -223,7 +223,7 @@ export class RunAttempt {
   async #recordEnd({ outcome, error, result }: RunEnd, withJob: boolean): Promise<EndWord | undefined> {
     const { store, outputs, logger, stopping } = this.parts;
     const nextAt = outcome === undefined ? undefined : this.nextAt;
-    const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result, nextAt };
+    const end = { fence: this.#fence, outcome, error, result, nextAt };
     for (let tries = 1; ; tries++) {
       // Saves the last output first, so that listeners of the end can read it.
       if (this.#active.saving) await this.#active.saving;

@@ -40,7 +40,7 @@ it("a start that comes when another worker has the job has no effect, and runs n
   const record = await bench.record(run);
   expect(record).toMatchObject({ state: "running", attempts: 1, worker: "second" });
   expect(record?.crashes).toBeUndefined();
-  const end = { fence: second.fence, made: 0, outcome: "succeeded", result: "by the second" } as const;
+  const end = { fence: second.fence, outcome: "succeeded", result: "by the second" } as const;
   expect(await runs.settle(name, run, end)).toBe("OK");
   expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: "by the second" });
   expect(await bench.stats("t")).toMatchObject({ crashes: "0", succeeded: "1" });

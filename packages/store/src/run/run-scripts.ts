@@ -112,8 +112,6 @@ export function begunOf(name: TaskName, [, ...rest]: StartReply): Extract<StartR
 
 export interface Settlement {
   fence: number;
-  /** The same as at the attempt's start. */
-  made: number;
   /** Undefined: this attempt failed and another one follows. */
   outcome: Outcome | undefined;
   error?: string | undefined;
@@ -201,7 +199,7 @@ export const SETTLE_RUN = script("settle-run", {
   ...ENDING,
   each: {
     keys: RUN_ITEM.keys,
-    args: [...RUN_ITEM.args, "fence", "outcome", "error", "result", "made", "following"],
+    args: [...RUN_ITEM.args, "fence", "outcome", "error", "result", "following"],
   },
   uses: [EACH, LEDGER],
   answer: answers<unknown[]>(),
@@ -302,7 +300,6 @@ export interface End extends About {
     readonly outcome: Outcome | undefined;
     readonly error: string;
     readonly result: string;
-    readonly made: number | undefined;
     readonly following: string;
   };
 }

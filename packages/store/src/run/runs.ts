@@ -144,7 +144,7 @@ export class RunRepository extends RunReads {
         return { word, outcome: rest[0] as Outcome };
       case "CRASHED": {
         const error = "The workers of this run died.";
-        await this.#settle(name, run, { fence: "crashed", made: by.made, outcome: "crashed", error });
+        await this.#settle(name, run, { fence: "crashed", outcome: "crashed", error });
         return { word, error };
       }
       case "WAIT":
@@ -165,7 +165,7 @@ export class RunRepository extends RunReads {
   async #settle(
     name: TaskName,
     run: string,
-    end: Omit<Settlement, "fence" | "made"> & { fence?: number | "crashed"; made?: number },
+    end: Omit<Settlement, "fence"> & { fence?: number | "crashed" },
   ): Promise<string> {
     const { nextAt } = end;
     let { outcome } = end;
@@ -180,7 +180,6 @@ export class RunRepository extends RunReads {
         outcome,
         error: (end.error ?? "").slice(0, LONGEST_TEXT),
         result,
-        made: end.made,
         following: after ? JSON.stringify(after) : "",
       };
       const word = await this.#settles.call(name.queue, { name, run, end: sent });

@@ -2,8 +2,8 @@
 -- run's fence may do so. The reconciler has no fence: it settles runs whose end no worker reported, and only if the job is done or
 -- missing.
 --
--- Each: fence: "" the reconciler, "crashed" for a worker that found earlier workers dead; outcome: "" another attempt is left; result: as JSON; made:
---       attempts that BullMQ counts as made; following: changes to the task, as JSON, "" nothing (Aftermath in runs.ts)
+-- Each: fence: "" the reconciler, "crashed" for a worker that found earlier workers dead; outcome: "" another attempt is left; result: as JSON;
+--       following: changes to the task, as JSON, "" nothing (Aftermath in runs.ts)
 -- Returns of each: "OK" | "FENCED" (another attempt took over) | "GONE" | "FINAL" | "LIVE" | "STALE" (decide again) |
 --          "CANCELLED" (a cancel was requested that its worker had not received: settle it as cancelled)
 local now = nowMs()
@@ -53,11 +53,11 @@ local function settle(run)
   end
   local says = {}
   if error ~= "" then add(says, "error", error) end
-  if run.made ~= "" then
-    add(says, "made", run.made)
-    local trace = traceOf(run.job)
-    if trace > 0 then add(says, "trace", trace) end
-  end
+  -- What wasRetried asks for. A worker that took the job over may have failed or ended it before.
+  local isLive = jobState(run.job) == "live"
+  add(says, "made", isLive and (attemptsMade(run.job) or "0") or "-1")
+  local trace = isLive and traceOf(run.job) or 0
+  if trace > 0 then add(says, "trace", trace) end
   if run.result ~= "" then add(says, "result", run.result) end
   finish(run, outcome, now, {
     error = error, says = says, stamps = fence == "" and stampsOf(run.job), survived = survived, retried = after and after.retried,
