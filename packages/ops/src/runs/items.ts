@@ -79,6 +79,7 @@ export const findItems = operation({
     ),
     ...page,
   }),
+  example: { text: "cust-045" },
   output: z.object({
     items: z.array(as<FoundItem>(item.extend({ run: z.string(), nominal: time }))),
     cursor: nextPage,

@@ -19,7 +19,7 @@ const MOST = 200;
 const FIRST_LATE = /^(commit|start-run|settle-run|replan|put|pause|resume|delete)$/;
 
 /** Answers to requests that may still be done when they arrive later. */
-const NOT_DONE = /"(EARLY|LIMITED|LIVE|WAIT|STALE|OVERLAP|LEFT|THAWED|ERROR\b.*)"/;
+const NOT_DONE = /"(EARLY|LATE|LIMITED|LIVE|WAIT|STALE|OVERLAP|LEFT|THAWED|CONFLICT|ERROR\b.*)"/;
 
 /** Copies of the requests of all actors, which arrive once more at a later moment. */
 export class LateCopies {
