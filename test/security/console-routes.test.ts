@@ -115,7 +115,6 @@ const OWNED = [
   ...["calendars", "calendars/a"],
   ...["board", "ticks", "load", "events"],
   ...[
-    "runs/summary",
     "runs/failures",
     "runs/trends",
     "runs/a/cancel",

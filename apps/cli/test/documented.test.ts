@@ -60,7 +60,6 @@ const ELSEWHERE = {
   "occurrences.ticks": "journal, skips",
   "occurrences.ticksMany": "list",
   "runs.failures": "journal --group",
-  "runs.summary": "status, stats",
   "tasks.counts": "list, with conditions",
   "tasks.replace": "put",
   "tasks.resumePlan": "resume --plan",

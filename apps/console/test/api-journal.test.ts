@@ -1,4 +1,3 @@
-import type { AnswerTo } from "@carillon/ops";
 import { defineTask, type Run, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -110,19 +109,6 @@ test("the statistics of all tasks, and of some", async () => {
   expect([...first.tasks, ...(await stats(`?limit=2&cursor=${first.cursor}`)).tasks]).toEqual(all.tasks);
   const { body } = await console_.api("GET", "/tasks?outcome=succeeded&sort=next");
   expect(body["tasks"]).toMatchObject([{ owner: "acme" }, { owner: "system", id: "good" }]);
-});
-
-test("the last hour in figures", async () => {
-  const { status, body } = await console_.api("GET", "/runs/summary");
-  expect(status).toBe(200);
-  expect(body).toMatchObject({ ended: 3, read: 3, outcomes: { succeeded: 2, failed: 1 } });
-  const { lateMs, waitMs, durationMs } = body as unknown as AnswerTo<"runs.summary">;
-  const waits = runs.map(({ waitMs = 0 }) => waitMs).sort((a, b) => a - b);
-  expect(waitMs).toEqual({ p50: waits[1], p95: waits[2], p99: waits[2], max: waits[2] });
-  expect(lateMs?.max).toBe(Math.max(...runs.map(({ lateMs = 0 }) => lateMs)));
-  expect(durationMs?.p50).toBeGreaterThanOrEqual(0);
-  const { body: none } = await console_.api("GET", "/runs/summary?within=999");
-  expect(none.error).toMatchObject({ code: "INVALID_OPTION", field: "within" });
 });
 
 test("a run is found by its id, plain or encoded", async () => {

@@ -58,7 +58,7 @@ test("callers share an answer that is not too old for them; a bound token gets i
 test("fifteen viewers with one token cost Redis what one costs, and none is refused", async () => {
   const paths = [
     "/status",
-    "/runs/summary",
+    "/runs/trends",
     "/load",
     "/tasks?limit=8",
     "/tasks/counts",

@@ -51,7 +51,6 @@ import { runningRuns } from "./runs/running.js";
 import { listSkips } from "./runs/skips.js";
 import { stats } from "./runs/stats.js";
 import { statsMany } from "./runs/stats-many.js";
-import { summary } from "./runs/summary.js";
 import { trends } from "./runs/trends.js";
 import { applySet } from "./sets/apply.js";
 import { driftOfSet } from "./sets/drift.js";
@@ -142,7 +141,6 @@ export const OPERATIONS = {
     journal,
     failures,
     trends,
-    summary,
     stats,
     statsMany,
     skips: listSkips,

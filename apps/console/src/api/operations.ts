@@ -20,7 +20,7 @@ import { SharedAnswers } from "./shared.js";
 export function operationRoutes(router: Hono<Env>, redactor: Redactor): void {
   const parts = { redactor, turn: inTurn(), shared: new SharedAnswers() };
   const paths = new Map(HTTP_OPERATIONS.map(({ path, parts }) => [path, parts.length]));
-  // `/runs/summary` before `/runs/:id`, which would take it.
+  // `/runs/trends` before `/runs/:id`, which would take it.
   for (const [path] of [...paths].sort(([, a], [, b]) => a - b)) {
     const operations = HTTP_OPERATIONS.filter((one) => one.path === path);
     const handlers = operations.map((one) => [one.method.toLowerCase(), endpointOf(one, parts)]);
