@@ -79,3 +79,11 @@ async function furnish(): Promise<void> {
   await operatorOf(world.client).freezes.put({ owner: "globex", note: "an audit" });
   pages = { ...PAGES, ...(await storeMarkup(world.client)) };
 }
+
+/** Rows for the pages of backfills and tokens. */
+export async function furnishAll(): Promise<void> {
+  const { backfills, tokens } = operatorOf(world.client);
+  await put("past", { schedule: { every: "1m" }, overlap: "allow" });
+  await backfills.start({ id: "past", from: "2024-01-01T00:00:00Z", to: "2024-01-01T00:04:00Z" });
+  await tokens.create({ name: "acme", role: "viewer", owners: ["acme"] });
+}

@@ -1,7 +1,6 @@
-import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { beforeAll, expect, test } from "vitest";
-import { inABrowser, pages, put, world } from "./furnished.js";
+import { furnishAll, inABrowser, pages, world } from "./furnished.js";
 import { Stall, unsaid } from "./late.js";
 import { lookAt } from "./looks.js";
 import { disguise } from "./markup.js";
@@ -10,13 +9,7 @@ import { disguise } from "./markup.js";
 const WITHOUT = ["task", "durations", "set", "load", "resume", "backfills", "alerts", "tokens"];
 
 inABrowser("all pages", () => {
-  // Rows for the pages of backfills and tokens.
-  beforeAll(async () => {
-    const { backfills, tokens } = operatorOf(world.client);
-    await put("past", { schedule: { every: "1m" }, overlap: "allow" });
-    await backfills.start({ id: "past", from: "2024-01-01T00:00:00Z", to: "2024-01-01T00:04:00Z" });
-    await tokens.create({ name: "acme", role: "viewer", owners: ["acme"] });
-  });
+  beforeAll(furnishAll);
 
   test("no page has serious axe findings in either theme, is too wide, or has texts that overlap or times of the server", async () => {
     expect(await lookAt(await world.as("admin"), pages)).toEqual([]);

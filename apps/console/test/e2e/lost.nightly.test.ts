@@ -1,8 +1,10 @@
-import { expect, test } from "vitest";
-import { inABrowser, pages, world } from "./furnished.js";
+import { beforeAll, expect, test } from "vitest";
+import { furnishAll, inABrowser, pages, world } from "./furnished.js";
 import { losing, settled } from "./late.js";
 
 inABrowser("all pages, when answers are lost", () => {
+  beforeAll(furnishAll);
+
   test("each page comes although the first answer to each of its questions is lost", async () => {
     const { page } = await world.as("admin", "again");
     const lost = await losing(page);
