@@ -5,7 +5,6 @@ import { setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { z } from "zod";
 import { chromiumBinary } from "../lib/chromium.mjs";
@@ -116,11 +115,12 @@ async function ranTasks() {
       payload: {},
     })),
   );
+  let ended = 0;
+  worker.on("settled", () => ended++);
   await worker.start();
   const runs = options.smoke ? 3 : 40;
   for (let n = 0; n < runs; n++) await Promise.all(names.map((name) => client.trigger(name)));
-  for (let ended = 0; ended < runs * names.length; { ended } = await operatorOf(client).runs.summary())
-    await pause(100);
+  while (ended < runs * names.length) await pause(100);
   await worker.stop();
   return names;
 }
@@ -188,7 +188,6 @@ async function callTimes() {
     strips: () => `/ticks?limit=30&${strips}`,
     counts: () => "/tasks/counts",
     status: () => "/status",
-    summary: () => "/runs/summary",
     upcoming: () => "/upcoming?limit=8",
     changes: () => "/changes?limit=100",
     board: () => boardPath(now),

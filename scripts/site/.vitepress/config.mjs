@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
-import { LOGO } from "../../../apps/console/dist/pages.js";
+import { logo } from "../../../apps/console/dist/pages.js";
 import { anchorOf, repository, textOf, withoutRepository } from "../../lib/pages.mjs";
 import { root, stateDir } from "../../lib/project.mjs";
 import { deadAnchors } from "../anchors.mjs";
@@ -10,7 +10,7 @@ import { sections } from "../sidebar.mjs";
 
 const DESCRIPTION =
   "A distributed scheduler for Node.js on Redis and BullMQ: each occurrence becomes exactly one job.";
-const ICON = `data:image/svg+xml,${encodeURIComponent(LOGO)}`;
+const ICON = `data:image/svg+xml,${encodeURIComponent(logo("good"))}`;
 const known = new Set(sitePages);
 
 /** A picture of a page, for light and for dark. */
