@@ -114,15 +114,7 @@ const OWNED = [
   // Calendars can be read by all, and changed only by tokens without owners.
   ...["calendars", "calendars/a"],
   ...["board", "ticks", "load", "events"],
-  ...[
-    "runs/failures",
-    "runs/trends",
-    "runs/a/cancel",
-    "upcoming",
-    "status",
-    "changes",
-    "changes/a/undo",
-  ],
+  ...["runs/failures", "runs/trends", "runs/a/cancel", "upcoming", "status", "changes", "changes/a/undo"],
   ...PAGES,
 ].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));
 /** Paths that only an admin may read or write. */
