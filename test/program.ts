@@ -79,10 +79,10 @@ export class Program {
       new Error(`It never said ${JSON.stringify(part)}, but:\n${this.#stdout}\n${this.#stderr}`);
     const line = await eventually(() => {
       const found = this.said.find(matches);
-      if (found || this.#over) return found;
+      if (found || this.#over) return found ?? "over";
       throw SILENT();
     }, PATIENCE);
-    if (line) return line;
+    if (line !== "over") return line;
     throw SILENT();
   }
 

@@ -138,7 +138,7 @@ export class Site {
         signal: AbortSignal.timeout(60_000),
       });
       expect(answer.status).toBe(200);
-      return answer.json();
+      return (await answer.json()) as object;
     }, PATIENCE);
   }
 

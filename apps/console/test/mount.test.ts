@@ -202,7 +202,7 @@ async function streams(ask: (init: RequestInit) => Promise<Response>): Promise<v
   const { signal } = listening.mock.calls[0]?.[0] ?? {};
   expect(signal?.aborted).toBe(false);
   leaves.abort();
-  await eventually(() => signal?.aborted);
+  await eventually(() => signal?.aborted ?? false);
   listening.mockRestore();
 }
 

@@ -173,7 +173,7 @@ describe("the liveness of a node", () => {
       decided += 1;
     });
     await scheduler.start();
-    await eventually(() => end);
+    await eventually(() => end !== undefined);
     const before = decided;
     await eventually(() => decided > before);
     expect(await internalsOf(own).link.ask((client) => client.exists(mutex("a")))).toBe(1);

@@ -12,6 +12,9 @@ export interface EventuallyOptions {
   intervalMs?: number;
 }
 
+/** Not for a value that may be missing: `undefined` would end the wait, as it does after an assertion. */
+type Told<T> = undefined extends T ? ([T] extends [void] ? unknown : never) : unknown;
+
 /**
  * Calls `fn` until it neither throws nor returns `false`, and returns its result. When time is up it
  * throws the last error of `fn`, so an assertion inside keeps its own message and diff.
@@ -20,7 +23,7 @@ export interface EventuallyOptions {
  * @example const job = await eventually(async () => (await queue.getJob(id)) ?? false);
  */
 export async function eventually<T>(
-  fn: () => T | Promise<T>,
+  fn: (() => T | Promise<T>) & Told<T>,
   { timeoutMs = 180_000, intervalMs = 20 }: EventuallyOptions = {},
 ): Promise<Exclude<T, false>> {
   const deadline = now() + timeoutMs;

@@ -82,8 +82,8 @@ inABrowser("acts on tasks and runs", () => {
   test("occurrences that wait are listed, with payloads of their own", async () => {
     await put("waits", { type: "slow", overlap: "queue-one" });
     const started = async () =>
-      eventually(async () =>
-        (await world.client.runs.list("waits")).find(({ state }) => state === "running"),
+      eventually(
+        async () => (await world.client.runs.list("waits")).find(({ state }) => state === "running") ?? false,
       );
     await world.client.trigger("waits");
     const first = await started();
@@ -95,7 +95,7 @@ inABrowser("acts on tasks and runs", () => {
     });
     await waiting.getByText("manual", { exact: true }).waitFor();
     expect(await waiting.locator("code").textContent()).toBe('{"day":3,"password":"[redacted]"}');
-    await world.client.runs.cancel(first!.id);
+    await world.client.runs.cancel(first.id);
     await waiting.waitFor({ state: "detached" });
     await world.client.runs.cancel((await started())!.id);
     await eventually(async () => (await world.client.get("waits")).openRuns === undefined);
