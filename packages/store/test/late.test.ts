@@ -92,7 +92,7 @@ it("turns that a proxy delivers again take no job and end no run", async () => {
   const [first] = (await lane.next(1)([])).jobs;
   const [run = "", token = "", , start] = first ?? [];
   const end = { name: bench.name("t"), run, token, fence: Number(start?.[1]), outcome: "succeeded" } as const;
-  expect((await lane.next(1)([{ ...end, trace: 0, made: 1, result: 1 }])).words).toEqual(["OK"]);
+  expect((await lane.next(1)([{ ...end, made: 1, result: 1 }])).words).toEqual(["OK"]);
   // Jobs still wait, and the worker has gone: nothing that it has sent may take one.
   const before = await bench.dump();
   expect(copies.count).toBeGreaterThanOrEqual(2);

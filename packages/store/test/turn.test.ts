@@ -34,7 +34,6 @@ function endOf(bench: Bench, [run, token, , start]: Taken): TurnEnd {
     token,
     fence: Number(start?.[1]),
     outcome: "succeeded",
-    trace: 0,
     made: 1,
     result: { a: 1 },
   };

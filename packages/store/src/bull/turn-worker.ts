@@ -14,7 +14,7 @@ export interface Turn {
   /** The start of its run, if that is on record. */
   readonly start: StartReply | undefined;
   /** Ends its run and the job in one step. Unless the answer is `ASK`, the job has ended. */
-  end(end: Omit<TurnEnd, "token" | "trace" | "made">): Promise<TurnWord>;
+  end(end: Omit<TurnEnd, "token" | "made">): Promise<TurnWord>;
 }
 
 interface PendingEnd extends TurnEnd {
@@ -195,7 +195,7 @@ export class TurnWorker extends PatientWorker {
       const made = this.#jobOf(id, token, hash, start !== undefined);
       job = made instanceof Promise ? await made : made;
       if (!job) return;
-      this.#taken.set(job, this.#turnFor(job, token, hash, start));
+      this.#taken.set(job, this.#turnFor(job, token, start));
       await this.#process(job, token).catch((error) => this.emit("error", error));
       this.#taken.delete(job);
     } finally {
@@ -230,15 +230,13 @@ export class TurnWorker extends PatientWorker {
     return job;
   }
 
-  #turnFor(job: Job, token: string, hash: string[], start: StartReply | undefined): Turn {
-    // A run that a turn starts has never failed.
-    const trace = start ? 0 : Buffer.byteLength(fieldOf(hash, "stacktrace") ?? "");
+  #turnFor(job: Job, token: string, start: StartReply | undefined): Turn {
     // BullMQ's own end reports to a parent, and frees an id for deduplication.
     const plain = !job.parentKey && !job.deduplicationId;
     const made = job.attemptsMade + 1;
     return {
       start,
-      end: (end) => (plain ? this.#end(job, { ...end, token, trace, made }) : Promise.resolve("ASK")),
+      end: (end) => (plain ? this.#end(job, { ...end, token, made }) : Promise.resolve("ASK")),
     };
   }
 
@@ -307,10 +305,4 @@ export class TurnWorker extends PatientWorker {
     this.#abandoned.abort();
     return super.abandon();
   }
-}
-
-/** @param hash fields and values */
-function fieldOf(hash: readonly string[], field: string): string | undefined {
-  for (let i = 0; i < hash.length; i += 2) if (hash[i] === field) return hash[i + 1];
-  return undefined;
 }

@@ -176,7 +176,7 @@ export const TURN = script("turn", {
   keys: [...ENDING.keys, "turn", "bull[]"],
   args: [...ENDING.args, "by", "worker", "number", "token", "take", "lock", "clock"],
   each: {
-    args: [...RUN_ITEM.args, "token", "fence", "outcome", "trace", "made", "value", "result"],
+    args: [...RUN_ITEM.args, "token", "fence", "outcome", "made", "value", "result"],
     packed: true,
   },
   uses: [START, BULL_END, BULL_TAKE, TRIED],

@@ -53,11 +53,12 @@ local function settle(run)
   end
   local says = {}
   if error ~= "" then add(says, "error", error) end
-  -- What wasRetried asks for. A worker that took the job over may have failed or ended it before.
-  local isLive = jobState(run.job) == "live"
-  add(says, "made", isLive and (attemptsMade(run.job) or "0") or "-1")
-  local trace = isLive and traceOf(run.job) or 0
-  if trace > 0 then add(says, "trace", trace) end
+  -- The job's state for wasRetried, read now: another worker may have taken the job over meanwhile, and failed or ended it.
+  if fence ~= "" and jobState(run.job) == "live" then
+    add(says, "made", attemptsMade(run.job) or "0")
+    local trace = traceOf(run.job)
+    if trace > 0 then add(says, "trace", trace) end
+  end
   if run.result ~= "" then add(says, "result", run.result) end
   finish(run, outcome, now, {
     error = error, says = says, stamps = fence == "" and stampsOf(run.job), survived = survived, retried = after and after.retried,

@@ -7,7 +7,7 @@
 -- words of its ends (letters), and for each job that it took its id and fence ("-" not started). It stays for F.late.
 --
 -- A.clock: the worker's own time, as BullMQ takes it; A.token: of the turn; a job's lock is held with it and the job's number in the turn
--- Each: value: the job's result as JSON; result: the run's, "=" the same, "" none; trace: bytes of the job's stack traces, "" none
+-- Each: value: the job's result as JSON; result: the run's, "=" the same, "" none
 -- Returns: { words of the ends, jobs, rate limit in ms, time of the next delayed job, error ("" none) }
 --          word: "OK" | "ASK" (nothing was done) | "ENDED" (the job has ended, and its run could not be written); job: { id, token, its hash,
 --          answer of start-run.lua without the word, or none }. Of a turn that arrives late: as if there were no jobs, and "ASK" for each end
@@ -23,9 +23,8 @@ local function endRun(item, run)
     return same and jobState(run.job) ~= "live" and "OK" or "ASK"
   end
   if not state or state == "queued" or fence ~= item.fence or cancel then return "ASK" end
-  -- The job ends with it, so a later start is a retry from outside (wasRetried).
-  local says = { "made", "-1" }
-  if item.trace ~= "" then add(says, "trace", item.trace) end
+  -- No `made`: the job ends with the run, so a later start is a retry from outside (wasRetried).
+  local says = {}
   if item.result ~= "" then add(says, "result", item.result == "=" and item.value or item.result) end
   run.ended = false
   local ended = finish(run, item.outcome, now, {

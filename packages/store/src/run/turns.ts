@@ -20,8 +20,6 @@ export interface TurnEnd {
   readonly token: string;
   readonly fence: number;
   readonly outcome: Outcome;
-  /** Bytes of the stack traces of the job's attempts when it was taken. */
-  readonly trace: number;
   /** Attempts that BullMQ counts as made, with this one. */
   readonly made: number;
   readonly result: Json | undefined;
@@ -107,7 +105,7 @@ export class TurnLane {
   }
 }
 
-function item({ name, run, token, fence, outcome, trace, made, result }: TurnEnd) {
+function item({ name, run, token, fence, outcome, made, result }: TurnEnd) {
   const local = localName(name);
   const value = JSON.stringify(result ?? null);
   const kept = result === undefined ? "" : cutResult(value);
@@ -118,7 +116,6 @@ function item({ name, run, token, fence, outcome, trace, made, result }: TurnEnd
     token,
     fence,
     outcome,
-    trace: trace > 0 ? trace : undefined,
     made,
     value,
     result: kept === value ? "=" : kept,

@@ -13,10 +13,10 @@ local function reopen(run, outcome, now)
   takePlace(ownerOf(run.name), run.id, now)
 end
 
--- Whether the job of a run that its worker settled has ended since and was retried from outside. `made` and `trace`: at the settle, `made` -1 if the job ended
--- with the run; `counted`: attempts that BullMQ counts as made now. If a retry reset the count, the failure before it is still in the job's stack trace.
+-- Whether the job of a run that its worker settled has ended since and was retried from outside. `made` and `trace`: at the settle, no `made` if the job had
+-- ended by then; `counted`: attempts that BullMQ counts as made now. If a retry reset the count, the failure before it is still in the job's stack trace.
 local function wasRetried(jobKey, made, trace, counted)
-  if not made or made == "-1" then return true end
+  if not made then return true end
   local failed = tonumber(trace or 0) ~= traceOf(jobKey)
   -- A worker that does not know the run took it over and failed, and BullMQ tries again: a retry from outside removes the reason.
   if failed and redis.call("HEXISTS", jobKey, "failedReason") == 1 then return false end
