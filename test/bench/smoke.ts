@@ -9,7 +9,7 @@ export const BANDS: Record<string, Record<string, [least: number, most: number]>
     "occurrences a second, as a share of addBulk's": [0.01, 10],
     "Redis CPU of an occurrence, times addBulk's": [0.2, 20],
   },
-  scale: { "bytes of a task": [200, 800], "claim, times as long as among 1,000": [0.1, 10] },
+  scale: { "bytes of a task": [200, 700], "claim, times as long as among 1,000": [0.1, 10] },
   capacity: {
     "memory of tasks, runs and jobs together, relative to the formula": [0.5, 1.5],
     "slots that are as Redis computes them": [100, 100],
