@@ -8,8 +8,8 @@ const conditions = ["carillon-source", "node", "development|production"];
 
 /**
  * The name of a test file says when and how it runs: `x.test.ts` in `npm test`, `x.long.test.ts` and, ahead of them, `x.longest.test.ts` in
- * `npm run test:long`, `x.nightly.test.ts` in `npm run test:builders`. One that replaces modules is named `x.isolated.test.ts` or
- * `x.long.isolated.test.ts` and gets a process; all others share a few, which saves loading the modules for each file.
+ * `npm run test:long`, `x.nightly.test.ts` in `npm run test:builders`. One that replaces modules, or counts all timers, is named
+ * `x.isolated.test.ts` or `x.long.isolated.test.ts` and gets a process; all others share a few, which saves loading the modules for each file.
  */
 const named = (ends: string) =>
   ["packages/*/{src,test}", "apps/*/test", "test"].map((folder) => `${folder}/**/*${ends}.test.ts`);

@@ -12,7 +12,7 @@ export interface EventuallyOptions {
   intervalMs?: number;
 }
 
-/** Not for a value that may be missing: `undefined` would end the wait, as it does after an assertion. */
+/** `never` for a value that may be missing: its `undefined` would end the wait, as that of an assertion does. */
 type Told<T> = undefined extends T ? ([T] extends [void] ? unknown : never) : unknown;
 
 /**

@@ -16,6 +16,11 @@ it("accepts an assertion that passes without a value", async () => {
   await eventually(() => expect(++calls).toBe(2), { intervalMs: 1 });
 });
 
+it("refuses a value that may be missing", async () => {
+  // @ts-expect-error its `undefined` ends the wait
+  expect(await eventually((): string | undefined => undefined)).toBeUndefined();
+});
+
 it("throws the last error of the function when time is up", async () => {
   const never = () => {
     throw new Error("no bell");

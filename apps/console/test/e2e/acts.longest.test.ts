@@ -97,7 +97,7 @@ inABrowser("acts on tasks and runs", () => {
     expect(await waiting.locator("code").textContent()).toBe('{"day":3,"password":"[redacted]"}');
     await world.client.runs.cancel(first.id);
     await waiting.waitFor({ state: "detached" });
-    await world.client.runs.cancel((await started())!.id);
+    await world.client.runs.cancel((await started()).id);
     await eventually(async () => (await world.client.get("waits")).openRuns === undefined);
     await world.client.delete("waits");
   });

@@ -43,6 +43,7 @@ it("continue after a second if a call does not end", async () => {
   await vi.advanceTimersByTimeAsync(1);
   expect(second).toHaveBeenCalled();
   expect(third).toHaveBeenCalled();
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it("for several names wait for calls of each", async () => {
